@@ -53,8 +53,8 @@ class PayloadCalls:
         )
 
     def manifest(self, repo_id: str, digest: bytes, at: str | None = None) -> bytes:
-        """Return the chunk manifest of the large file `digest`, not verified. `at` is a seal that contains
-        the file. It is needed if some paths are hidden from the user."""
+        """Return the chunk manifest of the large file `digest`, not verified. If some paths are hidden from
+        the user, `at` must be a seal that contains the file."""
         where = {"id": repo_id, "blake3": digest.hex()}
         return self._http.read(payload.GET_MANIFEST, CHUNK_MANIFEST, query=AtQuery(at=at), **where)
 
@@ -66,7 +66,7 @@ class PayloadCalls:
     def get_pack(
         self, repo_id: str, digests: Sequence[bytes], at: str | None = None
     ) -> AbstractContextManager[Iterator[bytes]]:
-        """A context that yields a pack with the objects `digests`, as pieces of bytes. `at` is a seal that
-        contains these objects. It is needed if some paths are hidden from the user."""
+        """A context that yields a pack with the objects `digests`, as pieces of bytes. If some paths are
+        hidden from the user, `at` must be a seal that contains these objects."""
         body, query = b"".join(digests), AtQuery(at=at)
         return self._http.stream(payload.GET_PACK, PACK_MAX, body, query=query, id=repo_id)

@@ -39,8 +39,8 @@ class RepoCalls:
 
 
 def _as_anyone(public: Coordinates) -> Repo:
-    """Return a public repository as a reader without a session sees it. It is made from the repository's
-    coordinates (id, owner, name and so on), so its times are empty."""
+    """Return a public repository as a reader without a session sees it. `public` has its id, owner, name and
+    so on, but no times, so its times are empty."""
     return Repo(
         id=public.id,
         owner=public.owner,

@@ -3,8 +3,9 @@
 with api.sync.socket() as events:
     events.subscribe(repo.id)
     events.open(1, repo.id, "main", replica, key.id, since=bootstrap.seq)
-    for event in events: ...  # Subscribed, Event, Hidden, Resync
-                              # Opened, Live, Gap, Answers, Refused, People"""
+    for event in events: ...  # of the repository: Subscribed, Event, Hidden, Resync
+                              # of the branch: Opened, Live, Gap, Answers, Refused, People
+"""
 
 from __future__ import annotations
 

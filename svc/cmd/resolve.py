@@ -142,8 +142,8 @@ def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str
 
 
 def _merge_file(ctx: Ctx, conflict: flow.OpenConflict, text: bytes) -> AbstractContextManager[Path]:
-    """A context that yields a temporary file with the text. If an error ends the context after the user
-    changed the file, it is kept and its path is printed."""
+    """A context that yields a temporary file with the text that the user merges by hand. If an error ends the
+    context after the user changed the file, the file is kept and its path is printed."""
 
     def say_where(file: Path, _: BaseException) -> None:
         root = ctx.obj.linked_folder()[0]

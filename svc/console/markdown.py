@@ -19,7 +19,8 @@ class MarkdownStream:
         self._fenced = self._bold = self._code = self._heading = False
 
     def feed(self, text: str) -> str:
-        """Add a piece of Markdown. Returns the coloured text that is complete now."""
+        """Add a piece of Markdown. Returns it as coloured text, without marks at its end whose meaning is not
+        clear yet."""
         pieces = []
         for char in terminal_safe(text, keep=PROSE):
             if char in "*`#" and not (self._waiting and self._waiting[0] != char):

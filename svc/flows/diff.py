@@ -1,4 +1,4 @@
-"""`svc diff`: compares the files of the folder with its last seal, or with another one."""
+"""`svc diff`: compares the files of the folder with its last seal, or with another seal."""
 
 from __future__ import annotations
 

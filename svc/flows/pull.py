@@ -129,9 +129,9 @@ def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
 
 
 def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
-    """Return the id of the branch's newest seal, and whether another branch now has the name of this one,
-    which was deleted. In the second case, mode `plain` raises BranchReplaced if the folder differs from its
-    last seal."""
+    """Return the id of the branch's newest seal, and whether the folder's branch was deleted and a new branch
+    of its name was created. If so, mode `plain` raises BranchReplaced for a folder that differs from its last
+    seal."""
     try:
         return begin(copy), False
     except BranchReplaced:

@@ -113,10 +113,10 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
 
 
 def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """Prepare the folder for a switch if its old branch was deleted or is protected. Its record is set back
-    to the last seal. With the mode `plain`, edits since that seal are kept; if that is impossible, LocalEdits
-    is raised. With `force`, they are moved to the trash. Returns the trash folder (or None), and the edited
-    files that are kept."""
+    """Prepare the folder for a switch if its old branch was deleted or is protected. The folder's record is
+    set back to the last seal. With the mode `plain`, edits since that seal are kept; if that is impossible,
+    LocalEdits is raised. With `force`, they are moved to the trash. Returns the trash folder (or None), and
+    the edited files that are kept."""
     scan = copy.scan()
     carried = _carried_edits(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
     copy.fall_back_to_last_seal()

@@ -73,7 +73,8 @@ class CountedStream(httpcore.NetworkStream):
             bound.attach(self._line.cut)
 
     def release(self) -> None:
-        """Make this connection independent of the bounds that applied to its last request."""
+        """Forget the bounds (deadlines and cancels) of the last request, so that they no longer end this
+        connection."""
         for bound in self._bounds:
             bound.detach(self._line.cut)
         self._bounds = ()

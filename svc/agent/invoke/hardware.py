@@ -70,8 +70,8 @@ class PathArgs(Args):
 
 
 class Gpus(msgspec.Struct):
-    """The graphics processors of this machine. `gpus` lists the processors that the system reports, `engine`
-    the processors that the engine of the local LLM server can use."""
+    """The graphics processors of this machine. `gpus` lists the processors that the system reports. `engine`
+    lists those that the local LLM server can use to generate text."""
 
     gpus: list[Device]
     engine: Engine

@@ -125,8 +125,8 @@ def alone(ctx: Ctx, beside: str) -> None:
 
 @contextmanager
 def known_issue(ctx: Ctx, repo: Repo, number: str) -> Iterator[None]:
-    """A context that replaces a NotFound for which the server gave no reason. The new one says that no issue
-    has this number, or that the number belongs to a proposal. A NotFound with a reason is left unchanged."""
+    """A context that explains why an issue was not found. If the server gave no reason for a NotFound, the
+    error says instead that no issue has this number, or that the number belongs to a proposal."""
     try:
         yield
     except NotFound as error:

@@ -31,8 +31,8 @@ LIST = "svc repo webhook list"
 
 
 def state(record: dict[str, Any]) -> str:
-    """Return the state of a webhook: `active`, `failing`, or `off`. If it was switched off for a reason other
-    than a request of its owner, that reason is returned instead of `off`."""
+    """Return the state of a webhook: `active`, `failing`, or `off`. If the relay switched it off, for example
+    after failures, returns the reason instead of `off`."""
     if record["active"]:
         return "failing" if record["failing_since"] else "active"
     why = record["disabled"]

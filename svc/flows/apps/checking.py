@@ -31,9 +31,9 @@ ANSWERS = {
 
 
 def check_app(apps: Apps, app: App, environment: Mapping[str, str]) -> list[Row]:
-    """Check whether an app could be launched. Returns a row for each requirement of the app. Its state is
-    `ok`, `missing` if launching would fetch what is required, or `bad` if the app cannot be launched because
-    of it. Raises NoLaunch for a folder without an app."""
+    """Check whether an app could be launched. Returns a row for each requirement of the app. The state of a
+    row is `ok`, `missing` (launching would fetch it), or `bad` (the app cannot be launched). Raises NoLaunch
+    for a folder without an app."""
     try:
         manifest = manifest_of(app)
         launch, needs = launch_of(app, manifest), needs_of(manifest)

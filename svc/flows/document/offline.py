@@ -168,7 +168,7 @@ class OfAccount(OnServer):
         return DocumentView(seen, is_known=True)
 
     def _with_edits(self, document_id: str, action: QueuedAction) -> Document:
-        """Return a document as it is after the edits that an action of the outbox has."""
+        """Return a document with the edits applied that wait in an action of the outbox."""
         edits = latest(action.value)
         title, frontier, at = action.value["known_title"], action.value["base"], action.created_at
         seen = self._seen_last(document_id) or Document(

@@ -42,8 +42,8 @@ class Engine(msgspec.Struct, kw_only=True):
 
 
 class Device(msgspec.Struct, kw_only=True):
-    """A processor besides the CPU. `usable` says whether the engine can use it. If it cannot, `why` says what
-    to do instead."""
+    """A processor besides the CPU. `usable` says whether the engine (the library that generates text) can use
+    it. If it cannot, `why` says what to do instead."""
 
     name: str
     vendor: str
@@ -53,8 +53,8 @@ class Device(msgspec.Struct, kw_only=True):
 
 
 def find_lacking(cpu: Path = _CPU) -> list[str]:
-    """Return the features that the engine needs but this processor lacks. The list is empty if there are
-    none, or if the system does not report features."""
+    """Return the features of a processor that the engine (the library that generates text) needs but this
+    processor lacks. The list is empty if there are none, or if the system does not report features."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return []
     with suppress(OSError):
@@ -66,7 +66,8 @@ def find_lacking(cpu: Path = _CPU) -> list[str]:
 
 
 def engine() -> Engine:
-    """Find out whether the engine can be loaded on this machine, by loading it in a separate process."""
+    """Find out whether the engine (the library that generates text) can be loaded on this machine, by loading
+    it in a separate process."""
     if find_spec("xllamacpp") is None:
         return Engine(why=f"the engine is not installed; install it: {INSTALL}")
     missing = find_lacking()
@@ -98,9 +99,9 @@ class _ProbeResult(msgspec.Struct):
 
 
 def reason(code: int, output: str, missing: list[str]) -> str:
-    """Return a sentence that says why the engine cannot be loaded, and the remedy. `code` and `output` are
-    the exit code and output of the process that tried to load it. `missing` are features that the processor
-    lacks."""
+    """Return a sentence that says why the engine (the library that generates text) cannot be loaded, and the
+    remedy. `code` and `output` are the exit code and output of the process that tried to load it. `missing`
+    are features that the processor lacks."""
     if "libgomp" in output:
         return "the library libgomp is missing; install it: apt install libgomp1 (dnf install libgomp)"
     if missing or code == -signal.SIGILL:
@@ -133,7 +134,8 @@ def gpus(usable: list[dict[str, Any]], drm: Path = _DRM, nvidia: Path = _NVIDIA)
 
 
 def npus(folder: Path = _NPU) -> list[Device]:
-    """Return the neural processors that the system reports. The engine cannot use any of them."""
+    """Return the neural processors that the system reports. The engine (the library that generates text)
+    cannot use any of them."""
     devices = []
     for device in sorted(folder.glob("accel[0-9]*")):
         driver = re.search(r"(?m)^DRIVER=(.+)$", _text(device / "device/uevent"))

@@ -78,7 +78,7 @@ class _Work(msgspec.Struct):
 def prepare(copy: WorkingCopy) -> str | None:
     """Update the folder's record before a merge. Returns the id of the folder's last seal; None if there is
     no seal yet. Raises UnpulledSeal if the branch has a newer seal, FolderShowsSeal if the folder shows a
-    seal, MergeOpen if a merge is not sealed yet."""
+    seal instead of a branch, MergeOpen if an earlier merge is not sealed yet."""
     if copy.repo.shown_seal:
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
     head = begin(copy)

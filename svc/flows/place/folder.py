@@ -23,8 +23,9 @@ MAY_WRITE = ("owner", "admin", "write")
 
 @contextmanager
 def naming_link(link: RepoLink) -> Iterator[None]:
-    """A context that replaces a NotFound for which the server gave no reason. The new one names the
-    repository. Without a reason it is not known whether the repository was deleted or its name is wrong."""
+    """A context that explains why a linked repository was not found. If the server gave no reason for a
+    NotFound, the error names the repository. Without a reason it is not known whether the repository was
+    deleted or its name is wrong."""
     try:
         yield
     except NotFound as error:

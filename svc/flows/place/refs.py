@@ -227,8 +227,8 @@ def _raise_missing(repo: Repo, ref: str) -> NoReturn:
 
 @contextmanager
 def explained_not_found(repo: Repo, what: str, remedy: str) -> Iterator[None]:
-    """A context that replaces a NotFound for which the server gave no reason. The new one says that `repo`
-    has no `what`, and names the command `remedy`. A NotFound with a reason is left unchanged."""
+    """A context that explains why something was not found in a repository. If the server gave no reason for a
+    NotFound, the error says instead that `repo` has no `what`, and names the command `remedy`."""
     try:
         yield
     except NotFound as error:

@@ -123,8 +123,8 @@ def from_branch(
 
 
 def open_in_both(api: Api, place: ProposalPlace, proposal: Proposal) -> bool:
-    """Return whether this proposal of a fork's parent is open, and the fork itself has an open proposal with
-    the same number."""
+    """Return whether the number of a proposal is ambiguous in the folder of a fork. That is so if `proposal`,
+    in the repository that was forked, is open, and the fork has an open proposal with the same number."""
     if place.fork is None or proposal.state != "open":
         return False
     try:
@@ -135,8 +135,9 @@ def open_in_both(api: Api, place: ProposalPlace, proposal: Proposal) -> bool:
 
 @contextmanager
 def explain_missing_proposal(api: Api, repo: Repo, number: str, more: str = "") -> Iterator[None]:
-    """A context that replaces a NotFound for which the server gave no reason. The new one says that no
-    proposal has this number, or that the number belongs to an issue. `more` is the end of its sentence."""
+    """A context that explains why a proposal was not found. If the server gave no reason for a NotFound, the
+    error says instead that no proposal has this number, or that the number belongs to an issue. `more` is
+    added at the end of the error's sentence."""
     try:
         yield
     except NotFound as error:
