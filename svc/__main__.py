@@ -53,9 +53,8 @@ def _require_utf8_names() -> None:
 
 def _prepare_streams() -> None:
     """Set the encodings of standard input and output and of the arguments. Output never fails: characters
-    that the terminal's encoding lacks are escaped. If Python runs in UTF-8 mode but the locale has another
-    encoding, the streams and the arguments are still read in the locale's encoding, because a person typed
-    them."""
+    that the terminal's encoding lacks are escaped. Input, output and arguments use the encoding of the
+    locale, even if Python runs in UTF-8 mode, because people type and read them."""
     spoken = _spoken_encoding()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

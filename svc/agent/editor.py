@@ -47,8 +47,8 @@ class Editor:
     """A client that edits one text of a folder by updates of its sheet, a CRDT text shared with the agent.
 
     `sheet` is None until the text is open. `lines` has the messages that are received but not read yet.
-    `typed` has (number, update) of each change that is not stored as an edit yet; the client numbers its
-    changes. `disconnected` is True if the client has disconnected and some of its changes are not stored
+    `typed` has the client's changes that are not stored as edits yet, as (number, update); the client numbers
+    its changes. `disconnected` is True if the client has disconnected and some of its changes are not stored
     yet."""
 
     def __init__(self, path: str, session: str, follower: Follower) -> None:

@@ -46,11 +46,11 @@ HEADS = ("seal.create", "ref.update", "ref.delete")
 
 
 class WatchedFolder:
-    """A folder that the agent watches: a thread that locks it for short rounds of work.
+    """A folder that the agent watches. A thread locks the folder for short rounds of work.
 
     `say` is called with each event. `gone` is called with the reason when the folder is no longer watched.
-    The agent's process sets `followers`, the number of clients that want the folder watched, and `detached`,
-    which is True if the folder stays watched even when no client wants it."""
+    The agent's process sets two attributes. `followers` is the number of clients that want the folder
+    watched. `detached` is True if the folder stays watched even when no client wants it."""
 
     def __init__(
         self,
@@ -357,8 +357,8 @@ class WatchedFolder:
                 state.whole = True
 
     def _is_about_folder(self, event: Event) -> bool:
-        """Return whether the event concerns this folder. An event does if it moves the head of the folder's
-        branch, or if it changes the repository, the access to it or the protection of a branch."""
+        """Return whether the event concerns this folder. It does if it gives the folder's branch a new newest
+        seal. It also does if it changes the repository, who may access it, or the protection of a branch."""
         if event.kind in HEADS:
             branch = event.data.get("branch", event.data.get("name"))
             return branch == self._state.link.branch and event.data.get("head") != self._state.last_seal

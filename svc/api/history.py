@@ -22,8 +22,8 @@ class HistoryCalls:
         self._http = http
 
     def seal(self, repo_id: str, seal_id: str) -> Seal:
-        """Return one seal with its signed bytes. Without a session, the seal is read from the beginning of a
-        history pack (an archive of seals), because anybody may fetch history packs of a public repository."""
+        """Return one seal with its signed bytes. Without a session, the seal is taken from the beginning of a
+        history pack (an archive of seals), which anybody may fetch from a public repository."""
         if self._http.credential is None:
             query = PackQuery(from_=seal_id, limit=1)
             with self._http.stream(history.HISTORY_PACK, ARCHIVE_MAX, query=query, id=repo_id) as pieces:

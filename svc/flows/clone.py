@@ -275,8 +275,9 @@ def _record(copy: WorkingCopy, batch: list[_WrittenFile], rows: dict[str, Fronti
 
 
 def _entry(item: _WrittenFile, row: FrontierRow | None) -> PathRecord:
-    """Return the record's entry for a written file. `row` is the branch's state of the path. If the row shows
-    no newer edit of the file, the entry also names the file's lane (its CRDT text on the branch)."""
+    """Return the entry of the record for a written file. `row` is the state of its path on the branch, or
+    None. If the branch has no newer edit of the file, the entry also names the file's lane (its CRDT text on
+    the branch)."""
     path, (kind, digest, size) = item.path, item.file
     if row is None or row.live or (row.kind, row.digest) != (kind, digest):
         return known_by_bytes(path, kind, digest, size)

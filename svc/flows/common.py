@@ -187,8 +187,8 @@ def changed_since_last_seal(copy: WorkingCopy, scan: Scan) -> list[str]:
 
 
 def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
-    """Return the sorted paths that a pull would overwrite. They are files with edits that the relay has not
-    confirmed, and new files at paths where the branch has another file."""
+    """Return the paths, sorted, of files that a pull would overwrite. They are edited files whose edits the
+    relay has not confirmed, and new files at paths where the branch has another file."""
     flying = copy.db.flight_kinds()
     paths, new = [], []
     for path in {*copy.db.may_need_update(), *flying}:

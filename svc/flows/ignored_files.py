@@ -151,9 +151,9 @@ def syncthing_warnings(copy: WorkingCopy, command: str) -> list[str]:
 
 
 def warn_unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) -> list[str]:
-    """Return a warning for each path in `new` that some systems cannot store, either because of its name, or
-    because it differs from another path in `new` or `there` only by case or Unicode form. Each warning is
-    returned only once."""
+    """Return a warning for each path in `new` that some systems cannot store. The name may be impossible
+    there, or the path may differ from another path in `new` or `there` only by case or Unicode form. Each
+    warning is returned only once."""
     faults_by_path: dict[str, list[str]] = {}
     for path in new:
         faults_by_path[path] = portability(path)

@@ -55,7 +55,8 @@ def describe_event(item: InboxItem) -> str:
 
 def describe(item: InboxItem) -> str:
     """Return the text of an inbox row. For an issue or proposal it is the title. For a repository or an
-    organisation it is a sentence about the event, or the name if the server does not send the event."""
+    organisation it is a sentence about the event. If the server does not send the event, it is the name of
+    the repository or organisation."""
     if item.subject.number is not None or item.event not in _SAID:
         return item.subject.title
     who = "somebody" if item.actor is None else item.actor.handle or item.actor.id

@@ -42,12 +42,12 @@ def restore(
     seal: str | None = None,
     agreed: Callable[[RestoreResult], None] = lambda _: None,
 ) -> RestoreResult:
-    """Write files, or everything below folders, as they are in `seal`. If it is None, the folder's last seal
-    is used. For the branch this is an ordinary edit. If a seal is named, files that the branch has and the
-    seal lacks are removed.
+    """Write the files `paths`, or everything below these folders, as they are in `seal`. If it is None, the
+    folder's last seal is used. For the branch this is an ordinary edit. If a seal is named, files that the
+    branch has and the seal lacks are removed.
 
-    `agreed` is called with the plan before anything changes. If it raises, nothing is done. Raises NotFound
-    for a path that the seal lacks, Conflict if a new file or directory is where a file must be written."""
+    `agreed` is called with the plan before anything changes, and may raise to prevent it. Raises NotFound for
+    a path that the seal lacks, Conflict if a new file or directory is where a file must be written."""
     recover(copy)
     tree = tree_of(copy, seal)
     scan = copy.scan()

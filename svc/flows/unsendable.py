@@ -15,8 +15,8 @@ from svc.flows.common import update_file_cap
 
 class Unsendable(NamedTuple):
     """Changes that a push does not send. `over` maps the path of each file over a size cap to the reason.
-    `kept` has removals: each key is the path of something that svc cannot send, such as a link, and the value
-    has the paths of files that were there before. These files stay on the branch."""
+    `kept` has files that are missing in the folder but stay on the branch. They are grouped by the path of
+    what is in their place and cannot be sent, such as a link."""
 
     over: dict[str, Skipped]
     kept: dict[str, list[str]]

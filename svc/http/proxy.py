@@ -36,9 +36,9 @@ def proxy_for(origin: str) -> Proxy | None:
 
 
 def _is_excepted(host: str, port: int, exceptions: str) -> bool:
-    """Return whether NO_PROXY (`exceptions`) matches the server, by the rules of Go and curl. An entry is a
-    CIDR range, an address, or a domain, which includes its subdomains and may be written `.DOMAIN` or
-    `*.DOMAIN`. Domains and addresses may end with `:PORT`."""
+    """Return whether NO_PROXY (`exceptions`) matches the server, by the rules of Go and curl. An entry of
+    NO_PROXY is a CIDR range, an address, or a domain. A domain includes its subdomains, and may also be
+    written `.DOMAIN` or `*.DOMAIN`. Domains and addresses may end with `:PORT`."""
     return any(_matches(entry.strip().lower(), host.lower(), port) for entry in exceptions.split(","))
 
 

@@ -1,5 +1,5 @@
-"""Confines this process for a session over SSH, which cannot be undone. It limits the files, system calls and
-resources of the machine that the process may use (see docs/design, the app over SSH)."""
+"""Confines this process, which runs a session over SSH. It limits the files, system calls and resources of
+the machine that the process may use. This cannot be undone. See docs/design, the app over SSH."""
 
 from __future__ import annotations
 

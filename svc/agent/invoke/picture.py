@@ -47,8 +47,8 @@ class Thumbnail(msgspec.Struct):
 
 
 class Refusal(msgspec.Struct):
-    """The answer if the bytes are no image in one of FORMATS, or if the image is damaged or too large.
-    `error` is a sentence."""
+    """The answer if the bytes are not an image in a supported format (FORMATS), or if the image is damaged or
+    too large. `error` is a sentence that says so."""
 
     error: str
 

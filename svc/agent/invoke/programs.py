@@ -30,7 +30,7 @@ OWN = (*OF_ONE_COMMAND, "SVC_HOME")
 class Programs:
     """Runs the programs of the agent that serves the SVC_HOME `root`. Several threads may call it at once.
     `environment` has the environment variables for the programs. If it is None, the programs inherit the
-    variables of this process, without those that apply to a single svc command and without SVC_HOME."""
+    variables of this process, except SVC_HOME and variables that apply to a single command."""
 
     def __init__(self, root: Path, environment: Mapping[str, str] | None = None) -> None:
         self._root = root.resolve()

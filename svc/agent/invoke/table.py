@@ -39,8 +39,8 @@ class Host(Protocol):
 
 
 class Invocation(NamedTuple):
-    """One invocation: the agent, the folder and server that the client named (None if it named none), and a
-    function that says whether the client has disconnected."""
+    """One invocation of a command. It has the agent, the folder and server that the client named (None if it
+    named none), and a function that says whether the client has disconnected."""
 
     host: Host
     folder: Path | None

@@ -21,9 +21,9 @@ NOT_INSIDE = ("tui", "invoke", "completions", "llm serve", "llm run", "auth devi
 
 
 def catalogue(run: Run) -> Commands:
-    """Return every command that the app offers. A command that is run from the app uses the server of `run`,
-    and the repository of the app's screen or of the folder. SVC_REPO is ignored, because the screen may show
-    another repository."""
+    """Return every command that the app offers. A command that is run from the app uses the server of `run`.
+    Its repository is the one on the app's screen, or that of the folder. SVC_REPO is ignored, because the
+    screen may show another repository."""
     ssh = link()
     inside = COMMANDS.keys() if ssh is None else list_offered(ssh.agent)
     summaries = {

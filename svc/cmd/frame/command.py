@@ -255,9 +255,9 @@ def _section(ctx: Any, formatter: Any, title: str, params: list[Any]) -> None:
 
 
 def _unknown(group: str, words: list[str]) -> NoReturn:
-    """Raise UsageError for an unknown command. The error has a hint: the command's name in svc if git or gh
-    has such a command, another place where svc has a command of this name, or the most similar name. If the
-    command is planned but not built yet, the error says so."""
+    """Raise UsageError for an unknown command. The error has a hint. If git or gh has such a command, the
+    hint says what to type in svc. Otherwise it is a command of this name in another group, or the most
+    similar name. If the command is planned but missing in this version, the error says so."""
     from svc.cmd.frame.specified import not_built
 
     typed, names = words[0], children(group)

@@ -40,7 +40,7 @@ def edit_text(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tu
 @contextmanager
 def draft(name: str, initial: bytes, say_where: Callable[[Path, BaseException], None]) -> Iterator[Path]:
     """A context that yields a file called `name` with the content `initial`, for an editor. The file is
-    deleted at the end. If an error ends the context after the user changed the file, it is kept instead, and
+    deleted at the end. It is kept if an error ends the context after the user changed the file. In this case
     `say_where` is called with the file and the error."""
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / name

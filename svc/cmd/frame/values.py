@@ -24,8 +24,8 @@ class UnfitValue(typer.BadParameter):
 
 def explain_values(kind: Any) -> Any:
     """Return a copy of a parameter type (a number, or a choice of words) whose errors say in a sentence which
-    values are valid. Numbers must then be written with the digits 0 to 9, although Python's `int` and `float`
-    also accept underscores and the digits of other scripts. Other types are returned unchanged."""
+    values are valid. The copy accepts numbers only in the digits 0 to 9. (Python's `int` and `float` also
+    accept underscores and the digits of other scripts.) Other types are returned unchanged."""
     number = NUMBERS.get(kind.name.partition(" ")[0])  # a range of them has a second word
     words = words_of(kind)
     if number is None and not words:

@@ -129,8 +129,8 @@ def reaction_of(typed: str) -> Reaction:
 
 
 def send_reaction(ctx: Ctx, repo: Repo, n: str, name: Reaction, comment: str, remove: bool) -> None:
-    """Add or remove a reaction. It is a reaction to the comment with the id `comment` or, if that is empty,
-    to the issue or proposal with the number `n`."""
+    """Add or remove a reaction. If `comment` is the id of a comment, the reaction is to that comment. If
+    `comment` is "", it is to the issue or proposal with the number `n`."""
     with known_issue(ctx, repo, n):
         if comment:
             route = issues.UNREACT_TO_COMMENT if remove else issues.REACT_TO_COMMENT

@@ -60,8 +60,8 @@ def list_reviewers(record: dict[str, Any]) -> list[str]:
 
 
 def auto_merge(record: dict[str, Any]) -> str:
-    """Return the way of merging and the account that signed the automatic merge of a proposal, such as
-    `squash by bob`. "" if there is none."""
+    """Return how a proposal will be merged automatically, and which account signed that, such as `squash by
+    bob`. "" if it will not be merged automatically."""
     waiting = record["auto_merge"]
     return f"{waiting['strategy']} by {waiting['by'].get('handle') or waiting['by']['id']}" if waiting else ""
 

@@ -180,9 +180,8 @@ def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo dele
 
 
 def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
-    """Return the only word without a slash among `words`. A word with a slash sets the command's repository.
-    Raises UsageError, with the command's `usage`, unless there is one word without a slash and at most one
-    with a slash."""
+    """Return the word among `words` that has no slash. The other word, if there is one, has a slash and names
+    the command's repository. Raises UsageError, with the command's `usage`, for other words."""
     others = [word for word in words if "/" not in word]
     named = [word for word in words if "/" in word]
     if len(others) != 1 or len(named) > 1:

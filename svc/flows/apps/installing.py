@@ -65,8 +65,9 @@ def update(environment: Mapping[str, str], app: App, where: Where) -> PullResult
 
 
 def uninstall(apps: Apps, app: App) -> None:
-    """Remove svc's record of an app, and its folder if svc installed it. After an interruption the app is
-    either complete or no longer known, and the next call removes what is left of it. Raises DiskError."""
+    """Delete what svc stores about an app and, if svc installed the app, its folder. If this is interrupted,
+    the app is either still complete or no longer known. In the second case the next call deletes the rest.
+    Raises DiskError."""
     for remains in apps.root.glob(f"{_REMOVED}*"):
         shutil.rmtree(remains, ignore_errors=True)
     removed = apps.root / f"{_REMOVED}{secrets.token_hex(8)}"

@@ -55,8 +55,8 @@ def read_recorded(apps: Apps, app: App) -> AppState | None:
 
 
 def state_of(apps: Apps, app: App) -> AppState:
-    """Return the current state of an app. It is the stored state, corrected if the supervisor was killed
-    since, or if a new supervisor has not stored a state yet."""
+    """Return the current state of an app. This is the stored state, unless it is out of date. It is out of
+    date if the supervisor was killed, or if a new supervisor has not stored a state yet."""
     state = read_recorded(apps, app) or AppState(id=app.id)
     state.id, state.folder, state.installed = app.id, app.folder, app.installed
     supervisor = living_holder(apps.folder(app.id) / LOCK)

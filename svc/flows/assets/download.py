@@ -65,9 +65,9 @@ def download(
     clobber: bool,
     progress: Progress,
 ) -> Iterator[DownloadedAsset]:
-    """Download the assets into the folder. Each has a temporary name until it is complete and verified. It is
-    yielded when it has its own name. If a file with other bytes exists, raises Conflict before anything is
-    written, or replaces the file if `clobber` is True."""
+    """Download the assets into the folder. Each has a temporary name until it is complete and verified, then
+    gets its own name and is yielded. If a file with other bytes already has that name, it is replaced if
+    `clobber` is True. Otherwise Conflict is raised before anything is written."""
     with translated_disk_errors(folder, folder):
         present = {asset.name for asset in assets if _has_asset(folder / asset.name, asset, clobber)}
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,8 +5,8 @@
         helper = !'/usr/bin/svc' auth git-credential
         useHttpPath = true
 
-The empty `helper =` switches off, for this server, the helpers that are configured for all servers. They
-would store a password that expires in an hour."""
+The empty `helper =` switches off, for this server, the helpers that are configured for all servers. Those
+helpers would store a password that expires in an hour."""
 
 from __future__ import annotations
 

@@ -120,9 +120,8 @@ class Conversation:
 
 
 def bring(server: Server, models: Models, name: ModelName) -> None:
-    """Make sure that the server has the model. A server that svc did not start can lack a model that svc has
-    installed, and the model is then uploaded. Raises ModelMissing if svc has not installed the model
-    either."""
+    """Make sure that the server has the model. A server that svc did not start may lack a model that svc has
+    installed; the model is then uploaded. Raises ModelMissing if svc has not installed the model either."""
     names = {
         str(model.get("name"))
         for model in server.get("/api/tags").get("models") or []

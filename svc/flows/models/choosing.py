@@ -19,8 +19,8 @@ _SHARD = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})", re.DOTALL)
 
 
 class Choice(NamedTuple):
-    """The chosen model in a repository. Has the paths of its files in order and, if there is one, the path of
-    its projector (the file with which it reads pictures)."""
+    """The chosen model in a repository. It has the paths of the model's files in order and, if there is one,
+    the path of its projector (the file with which it reads pictures)."""
 
     files: list[str]
     projector: str | None
@@ -44,10 +44,11 @@ class _Model(NamedTuple):
 def choose(
     files: Mapping[str, SealedFile], manifest: RepoManifest, tag: str, repository: str
 ) -> Choice | OtherModel:
-    """Return the model that a tag names. It is a file whose stem ends in the tag, else a folder, else an
-    entry of `models:` in the manifest (`.svc.yaml`). Without a tag (`latest`), it is `default_model`, else
-    the first of `models:`, else the only model. Raises NoSuchModel, which lists the models. `repository` is
-    the repository's name for errors."""
+    """Return the model that a tag names. The tag is the end of a file's stem (its name without the suffix), a
+    folder, or an entry of `models:` in the manifest (`.svc.yaml`), searched in this order. Without a tag
+    (`latest`), the manifest's `default_model` is meant, else the first of its `models:`, else the only model.
+
+    Raises NoSuchModel, which lists the models. `repository` is the repository's name for errors."""
     models = _models(files)
     if tag != LATEST or _matching_models(models, tag):
         model = _find_model(models, manifest, tag, repository)

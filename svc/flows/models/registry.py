@@ -59,8 +59,8 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class RegistryModel(NamedTuple):
-    """A model in a registry. Has its files, its projector (with which it reads pictures), and settings from
-    its other layers."""
+    """A model in a registry. It has the model's files, its projector (the file with which it reads pictures),
+    and settings from its other layers."""
 
     files: list[Part]
     projector: Part | None

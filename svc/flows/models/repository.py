@@ -30,8 +30,8 @@ from svc.flows.place.where import Where
 
 
 class RepositoryModel(NamedTuple):
-    """A model in a repository. Has its files in order, its projector (with which it reads pictures) if there
-    is one, and the repository and seal."""
+    """A model in a repository. It has the model's files in order, its projector (the file with which it reads
+    pictures) if there is one, and the repository and seal."""
 
     files: list[Part]
     projector: Part | None

@@ -291,8 +291,9 @@ def _may_pass(error: SvcError) -> bool:
 
 
 def _members(body: msgspec.Struct) -> dict[str, Any]:
-    """Return the members of a request's body that are set: those that are neither None nor an empty list. An
-    empty list counts as set if the member may be any JSON value, such as the content of a document."""
+    """Return the members of a request's body that are set. A member is not set if it is None or an empty
+    list. Only a member that may be any JSON value, such as the content of a document, is set even if it is an
+    empty list."""
     values = {field.encode_name for field in structs.fields(body) if field.type is Any}
     members = msgspec.to_builtins(body)
     return {k: v for k, v in members.items() if v is not None and (v != [] or k in values)}

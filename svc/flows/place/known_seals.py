@@ -1,6 +1,7 @@
-"""Stores the ids of seals that this machine has printed. With them, the beginning of an id still finds a seal
-after its branch was deleted. (The server searches only seals of branches and tags, because other seals could
-be found by guessing.) If the file is missing or damaged, no ids are known until seals are listed again."""
+"""Stores the ids of seals that this machine has printed. A user can then name a seal by the beginning of its
+id even after its branch was deleted. (The server finds only seals of branches and tags this way, because
+other seals could be found by guessing.) If the file is missing or damaged, no ids are known until seals are
+listed again."""
 
 from __future__ import annotations
 

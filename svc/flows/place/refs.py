@@ -43,10 +43,11 @@ class ResolvedRef(msgspec.Struct, frozen=True):
 
 
 def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
-    """Return the branch, tag or seal (searched in this order) that the typed word names; None if there is
-    none. A seal can be named by the beginning of its id (at least four characters), as HEAD or @, by a
-    proposal (pr:12 is its newest seal), or relative to another seal (main~2). Raises UsageError if several
-    seals match, NotFound if a relative name goes back beyond the first seal."""
+    """Return the branch, tag or seal (searched in this order) that the word `typed` names; None if there is
+    none. There are several ways to name a seal: the beginning of its id (at least four characters), HEAD or
+    @, a proposal (pr:12 is its newest seal), or a number of steps back from another seal (main~2).
+
+    Raises UsageError if several seals match, NotFound if the steps lead back beyond the first seal."""
     if is_hex_digest(typed):
         return ResolvedRef("seal", typed, typed)
     proposal = OF_PROPOSAL.fullmatch(typed)
@@ -86,8 +87,8 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
 
 
 def is_relative(typed: str) -> bool:
-    """Return whether the text names a seal by its position: as HEAD, as @, or relative to another seal
-    (main~2)."""
+    """Return whether the text names a seal by its position: HEAD, @, or a number of steps back from another
+    seal (main~2)."""
     return typed in HEADS or EARLIER.fullmatch(typed) is not None
 
 
@@ -107,8 +108,9 @@ def seal_of(where: Where, repo: Repo, ref: str) -> str:
 
 
 def _head(where: Where, repo: Repo) -> ResolvedRef:
-    """Return what HEAD means. In a folder that is linked to the repository, it is the seal that the folder
-    shows, else its last seal, or its branch before the first seal. Elsewhere it is the default branch."""
+    """Return what HEAD means. In a folder that is linked to the repository, HEAD is the seal that the folder
+    shows instead of a branch, else its last seal. If there is no such seal yet, it is the folder's branch.
+    Elsewhere HEAD is the default branch."""
     linked = where.linked
     if linked is not None and linked[1].repo_id == repo.id:
         seal_id = linked[1].shown_seal or last_seal(where)
@@ -153,8 +155,8 @@ def _walk_back(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> s
 
 def default_ref(where: Where, repo: Repo) -> str:
     """Return the ref to use if the user named none. In a folder that is linked to the repository, it is the
-    seal that the folder shows, else its branch or, if that was deleted, its last seal. Elsewhere it is the
-    default branch."""
+    seal that the folder shows instead of a branch, else the folder's branch. If that branch was deleted, it
+    is the folder's last seal. Elsewhere it is the default branch."""
     linked = where.linked
     if linked is None or linked[1].repo_id != repo.id:
         return repo.default_branch

@@ -51,9 +51,9 @@ def clone_into(
 
 
 def _known_files(where: Where, repo: Repo) -> Callable[[int], Iterable[KnownFile]]:
-    """Return a function that is called with the size of a large file and returns files on this machine that
-    may contain parts of it. For a repository of models, the function returns the models of this machine; for
-    any other repository it returns none."""
+    """Return a function that finds files on this machine which may contain parts of a large file. It is
+    called with the size of the large file. If the repository is one of models, the function returns the
+    models of this machine. For any other repository it returns none."""
     if repo.kind not in ("model", "modelpack"):
         return lambda size: ()
     from localstore.models.place import llm_home  # seldom needed

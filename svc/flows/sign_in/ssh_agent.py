@@ -1,8 +1,8 @@
-"""Signs with Ed25519 keys in the user's ssh-agent, which never reveals their secrets
+"""Signs with Ed25519 keys in the user's ssh-agent, which never reveals the secrets of its keys
 (draft-ietf-sshm-ssh-agent).
 
-A signature of the kind `ssh-ed25519` is a plain Ed25519 signature of the data, so a key in the agent can be a
-device key."""
+A signature of the kind `ssh-ed25519` is a plain Ed25519 signature of the data. So a key in the ssh-agent can
+be a device key."""
 
 from __future__ import annotations
 

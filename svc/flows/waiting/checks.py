@@ -56,10 +56,11 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """The seal whose checks are watched. `name` is the branch or proposal whose newest seal it is. `head`
-    returns the newest seal that the branch or proposal has now (None if there is none), and raises NotFound
-    if the branch was deleted. `moves` returns whether an event may have changed the newest seal. Without
-    `head`, the checks of this seal are watched even if the branch gets a newer seal."""
+    """The seal whose checks are watched. `name` is the branch or proposal that has it as its newest seal.
+
+    `head` is a function that asks for the newest seal again. It returns None if the branch has no seal, and
+    raises NotFound if the branch was deleted. `moves` returns whether an event may have changed the newest
+    seal. If `head` is None, the checks of this seal are watched even if the branch gets a newer seal."""
 
     seal: str
     name: str = ""
