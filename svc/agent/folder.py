@@ -83,8 +83,8 @@ class WatchedFolder:
 
     @property
     def channel_parameters(self) -> ChannelParameters | None:
-        """The parameters for opening the folder's channel to the server. None if the folder gets no channel,
-        because the user may only read."""
+        """The parameters for opening the folder's channel to the server. None if the user may only read,
+        because then there is no channel."""
         return self._state.channel_parameters
 
     def queue_message(self, message: Heard) -> None:

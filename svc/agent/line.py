@@ -75,8 +75,8 @@ class Member(Protocol):
 
     @property
     def channel_parameters(self) -> ChannelParameters | None:
-        """The parameters for opening this member's channel. None if the member gets no channel, because the
-        user may only read."""
+        """The parameters for opening the channel of this folder or look. None if the user may only read,
+        because then there is no channel."""
 
     def queue_message(self, message: Heard) -> None: ...
 

@@ -227,8 +227,8 @@ class FolderRounds:
             self._state.work.buffers.authors[change.path] = change.who
 
     def _write_received(self, copy: WorkingCopy) -> bool:
-        """Write the changes that others made to the files of the folder. Changes that cannot be written yet
-        wait. Returns whether fewer changes wait than before."""
+        """Write the changes that others made to the files of the folder. A change that cannot be written yet
+        stays queued. Returns whether fewer changes are queued than before."""
         state = self._state
         before = len(state.work.frames.paths)
         with marking(copy, needed=False):

@@ -142,7 +142,7 @@ class FolderState:
 
     def say(self, event: str, **members: Any) -> None:
         """Send an event to the followers, as a message of the type `FolderEvent`. `members` are the members
-        of that message besides event, folder and time."""
+        of that message other than event, folder and time."""
         at = timestamp(datetime.now(UTC))
         self._say_to(
             msgspec.convert({"event": event, "folder": str(self.root), "at": at, **members}, FolderEvent)

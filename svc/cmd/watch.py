@@ -207,7 +207,8 @@ def _begin(ctx: Ctx, folder: Folder) -> None:
 
 
 def _follow(ctx: Ctx, events: Iterator[FolderEvent]) -> bool:
-    """Print events. Returns True if the folder is no longer watched, False if the agent has ended."""
+    """Print the events of a watched folder. Returns True if the folder is no longer watched, False if the
+    agent has ended."""
     for event in events:
         if ctx.out.format.as_data:
             ctx.out.event(event, EVENTS, FolderEvent)

@@ -238,7 +238,7 @@ def cells(text: str) -> int:
 
 def age(text: str, now: datetime) -> str:
     """Format an RFC 3339 time as an age, such as `2 h ago`. A time far from `now` becomes a date. A text that
-    is no time is returned unchanged."""
+    is not a time is returned unchanged."""
     try:
         moment = datetime.fromisoformat(text)
         seconds = (now - moment).total_seconds()

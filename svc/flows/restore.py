@@ -79,7 +79,7 @@ def restore(
 def require_room(copy: WorkingCopy, targets: Iterable[str], leaving: Iterable[str]) -> None:
     """Raise Conflict, which names the obstacle, if one of the `targets` cannot be written. An obstacle is a
     link or another special file at the path, a file or link in the place of a parent folder, or a directory
-    with files at the path. The files `leaving` are no obstacles, because they are moved away."""
+    with files at the path. Files in `leaving` do not count, because they are moved away."""
     going = set(leaving)
     targets = list(targets)
     for candidate in sorted({place for path in targets for place in (*parents(path), path)}):

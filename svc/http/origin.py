@@ -26,7 +26,7 @@ def parse_origin(typed: str) -> str:
 
 
 def is_loopback(origin: str) -> bool:
-    """Return whether the address is certain to mean this machine, whatever the network says."""
+    """Return whether the address always means this machine, independent of the network."""
     try:
         host = urlsplit(origin).hostname or ""
         return host == "localhost" or host.endswith(".localhost") or _is_loopback_address(host)

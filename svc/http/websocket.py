@@ -163,7 +163,7 @@ class WebSocket:
 
     def _read(self) -> None:
         """Read what has arrived, without waiting, and handle its frames. Raises ServerUnreachable if the
-        connection is closed, ServerMisbehaved for bytes that are no WebSocket frames."""
+        connection is closed, ServerMisbehaved for bytes that are not WebSocket frames."""
         try:
             data = self._stream.read(READ_BYTES, AT_ONCE)
         except httpcore.ReadTimeout:

@@ -63,8 +63,8 @@ def _limit(own_user: bool) -> None:
 
 
 def _rules() -> Iterator[tuple[Path, int]]:
-    """Yields (path, rights) for each path that this process may use besides its own folder. Only Python may
-    be executed."""
+    """Yields (path, rights) for each path that this process may use in addition to its own folder. Only
+    Python may be executed."""
     for folder in _libraries():
         yield folder, files.READ
     for name in _FILES:

@@ -219,7 +219,7 @@ def _rules(root: str, prefix: str) -> dict[str, str]:
 
 
 def kind_of(path: str) -> str | None:
-    """Return the kind of image that the file name implies; None if the file is no image."""
+    """Return the kind of image that the file name implies; None if it is not the name of an image."""
     return KINDS.get(path.rpartition(".")[2].lower()) if "." in path else None
 
 

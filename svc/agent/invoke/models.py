@@ -219,7 +219,7 @@ def _model(installed: Installed) -> Model:
 
 
 def _file(path: Path) -> File | None:
-    """Read the header of a GGUF file. Returns None if the file is no GGUF file."""
+    """Read the header of a GGUF file. Returns None if the file is not a GGUF file."""
     if path.suffix.lower() != ".gguf" or not path.is_file():
         return None
     try:

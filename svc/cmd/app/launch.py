@@ -178,8 +178,8 @@ def require_allowed(ctx: Ctx, apps: Apps, app: App) -> None:
 
 
 def command_line(launch: Launch) -> str:
-    """Return the command of an app as a person would type it. It is always a single line, because further
-    lines could imitate svc's question."""
+    """Return the command of an app as a person would type it. It is always a single line. Further lines could
+    imitate the question whether to run the app."""
     return terminal_safe(shlex.join(launch.command))
 
 

@@ -1,5 +1,5 @@
-"""Error messages for the values of options and arguments. A value can be no number, out of range, or none of
-the allowed words."""
+"""Error messages for invalid values of options and arguments: not a number, out of range, or not one of the
+allowed words."""
 
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ def suggestion(typed: str) -> str:
 
 
 def thread_texts(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]:
-    """Yields the text of each thread for people: its lines and comments."""
+    """Yields each thread as text for a person: its lines and comments."""
     files: dict[tuple[str, str], bytes] = {}
     for thread in every:
         at = thread.place

@@ -1,8 +1,8 @@
 """Runs one app: first starts the LLM server and fetches the models that it needs, then runs its program until
 the program ends.
 
-The program, the lock of the app and the lease on the server end with this process, whatever the reason. (The
-lease is a lock that says that the app needs the server.)"""
+If this process ends for any reason, the program ends, too. The lock of the app and the lease on the server (a
+lock that says that the app needs the server) are then free."""
 
 from __future__ import annotations
 

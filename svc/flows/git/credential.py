@@ -91,8 +91,7 @@ def password_for(request: PasswordRequest, sessions: Sessions) -> Password | Non
 
 def narrow_token(credential: Credential, repo_id: str, keys: dict[str, str]) -> Password:
     """Return the token of a credential, narrowed to reading one repository for an hour. `keys` has the
-    server's public keys, one of which signed the token: it maps the number of each key to the key in
-    base64."""
+    server's public keys, in base64 by their numbers. One of them signed the token."""
     expires = datetime.fromtimestamp(time.time(), UTC) + LIFETIME
     try:
         roots = {int(number): unb64u(key) for number, key in keys.items()}

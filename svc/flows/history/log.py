@@ -51,7 +51,7 @@ def author_of(seal: SealSummary) -> str:
 
 def _sealed_at(seal: SealSummary) -> datetime:
     """Return the time at which the seal was made, as the server states it. Raises ServerMisbehaved if the
-    statement is no time."""
+    server states something that is not a time."""
     try:
         at = datetime.fromisoformat(seal.created_at)
         return at if at.tzinfo else at.replace(tzinfo=UTC)

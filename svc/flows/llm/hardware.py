@@ -1,5 +1,5 @@
 """Finds the graphics and neural processors of this machine, and whether the engine can use them. The engine
-is the library that generates text: xllamacpp, of the extra `llm`."""
+is the library that generates text (xllamacpp), which svc's extra `llm` installs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _CPU = Path("/proc/cpuinfo")
 
 
 class Engine(msgspec.Struct, kw_only=True):
-    """The library that generates text (xllamacpp, of the extra `llm`). `works` says whether it can be loaded
-    on this machine. If it cannot, `why` has the reason and the remedy. `devices` are the devices besides the
-    CPU that it can use."""
+    """The engine, which is the library that generates text (xllamacpp, installed by svc's extra `llm`).
+    `works` says whether it can be loaded on this machine. If it cannot, `why` has the reason and the remedy.
+    `devices` are the processors other than the CPU that it can use."""
 
     installed: bool = False
     works: bool = False
@@ -42,8 +42,8 @@ class Engine(msgspec.Struct, kw_only=True):
 
 
 class Device(msgspec.Struct, kw_only=True):
-    """A processor besides the CPU. `usable` says whether the engine (the library that generates text) can use
-    it. If it cannot, `why` says what to do instead."""
+    """A processor other than the CPU. `usable` says whether the engine (the library that generates text) can
+    use it. If it cannot, `why` says what to do instead."""
 
     name: str
     vendor: str

@@ -31,7 +31,7 @@ from svc.flows.place.where import Where
 
 class RepositoryModel(NamedTuple):
     """A model in a repository. It has the model's files in order, its projector (the file with which it reads
-    pictures) if there is one, and the repository and seal."""
+    pictures) if there is one, and the repository and seal from which it is taken."""
 
     files: list[Part]
     projector: Part | None

@@ -50,8 +50,8 @@ def recording(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limi
 
 
 def _file(home: Home, repo_id: str) -> Path:
-    """Return the path of the file for a repository. The file name is a digest of the id, because the server
-    chose the id."""
+    """Return the path of the file for a repository. The file name is a digest of the id. The id itself comes
+    from the server and must not choose a path on this machine."""
     return home.root / "refs" / blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

@@ -59,7 +59,7 @@ def _read(home: Home, repo_id: str) -> list[str]:
 
 
 def _file(home: Home, repo_id: str) -> Path:
-    """Return the path of the file for a repository. The file name is a digest of the id, because the server
-    chose the id."""
+    """Return the path of the file for a repository. The file name is a digest of the id. The id itself comes
+    from the server and must not choose a path on this machine."""
     name = blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return home.root / "seals" / name

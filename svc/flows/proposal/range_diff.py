@@ -64,8 +64,8 @@ class Work:
         self._lines_left, self.short = lines, False
 
     def take(self, lines: int) -> bool:
-        """Count the comparison of `lines` lines against the limit. If too few are left, nothing is counted
-        and False is returned."""
+        """Count `lines` lines of a comparison against the limit. Returns False, and counts nothing, if the
+        limit does not allow that many more."""
         if lines > self._lines_left:
             self.short = True
             return False

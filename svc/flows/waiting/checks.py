@@ -176,7 +176,7 @@ class Watcher:
 
     def _outcome_so_far(self) -> Outcome | None:
         """Return the outcome of the checks as they were last read. Returns None while it is undecided. If
-        there are no checks yet, it is undecided for as long as `Options.appear` says."""
+        there are no checks yet, it is undecided for `Options.appear` seconds."""
         outcome = decide_outcome(self._items, self._options)
         return None if outcome == "none" and time.monotonic() < self._appear_until else outcome
 
