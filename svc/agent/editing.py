@@ -89,8 +89,8 @@ class OpenTexts:
         return False
 
     def plugin_texts(self, path: str) -> list[bytes]:
-        """Return the text of each editor plugin that has this file open. It is the text that the plugin had
-        after its last change that is stored as an edit."""
+        """Return a text for each editor plugin that has this file open: the text that the plugin showed after
+        the last of its changes that is stored as an edit."""
         return [plugin.popped_text for plugin in self._plugins(path) if plugin.sheet is not None]
 
     @property

@@ -109,7 +109,7 @@ class Line:
 
     def join(self, member: Member) -> None:
         """Let a watched folder or look use the connection. Its channel is opened if the socket is open. Call
-        this again when the `channel_parameters` of the member have changed."""
+        this again when its `channel_parameters` have changed."""
         with self._lock:
             self._members[member.channel] = member
             self._seen.pop(member.channel, None)

@@ -39,8 +39,8 @@ class FolderRounds:
     ROUND seconds. `svc.agent.folder.WatchedFolder` starts the rounds."""
 
     def __init__(self, state: FolderState, texts: OpenTexts, join: Callable[[Line], None]) -> None:
-        """`join` is called when the folder's channel must be opened anew, because its parameters
-        (`ChannelParameters`) have changed. It gets the connection to the server."""
+        """`join` is called with the connection to the server when the folder's channel must be opened anew,
+        because its parameters (`ChannelParameters`) have changed."""
         self._state, self._texts, self._join = state, texts, join
         self._cap_from: tuple[object, ...] = ()  # what the size cap of a file was computed from
 

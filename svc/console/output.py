@@ -232,8 +232,8 @@ class Out:
         self.fail(self.format_error(error))
 
     def format_error(self, error: SvcError) -> str:
-        """Return the sentence of an error for the user. Times in the sentence are formatted for the output,
-        such as `2 h ago` on a terminal. (They are the members of the error whose names end in `_at`.)"""
+        """Return the sentence of an error for the user. Times in it are formatted for the output, such as `2
+        h ago` on a terminal. A time is recognised by the members of the error whose names end in `_at`."""
         sentence = error.detail or error.title
         for name, moment in error.extra.items():
             if name.endswith("_at") and isinstance(moment, str) and moment:

@@ -151,8 +151,8 @@ def syncthing_warnings(copy: WorkingCopy, command: str) -> list[str]:
 
 
 def warn_unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) -> list[str]:
-    """Return a warning for each path in `new` that some systems cannot store. The name may be impossible
-    there, or the path may differ from another path in `new` or `there` only by case or Unicode form. Each
+    """Return a warning for each path in `new` that some systems cannot store. They may not allow its name, or
+    they may confuse it with another path in `new` or `there` that differs only by case or Unicode form. Each
     warning is returned only once."""
     faults_by_path: dict[str, list[str]] = {}
     for path in new:

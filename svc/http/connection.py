@@ -91,8 +91,8 @@ class CountedStream(httpcore.NetworkStream):
         check(self._bounds)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Return up to `max_bytes` received bytes; b"" at the end. `timeout`, in seconds, counts only for
-        WebSockets and for callers with a deadline. Otherwise the limits of this class apply. Raises
+        """Return up to `max_bytes` received bytes; b"" at the end. `timeout`, in seconds, applies only to
+        WebSockets and to callers with a deadline. Otherwise the limits of this class apply. Raises
         ConnectionLimitExceeded, Stopped and httpcore's errors."""
         self._reading = True
         began = monotonic()

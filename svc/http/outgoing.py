@@ -27,6 +27,6 @@ class Outgoing(msgspec.Struct):
 
     @property
     def is_read(self) -> bool:
-        """Whether the request only reads. It is then not signed, and redirects within the origin are
-        followed."""
+        """Whether the request only reads. Such a request is not signed, and its redirects within the origin
+        are followed."""
         return self.method in SAFE_METHODS and not self.upgrades

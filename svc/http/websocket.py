@@ -131,8 +131,8 @@ class WebSocket:
                 self._stream.write(data, SEND_SECONDS)
 
     def _require_open(self) -> None:
-        """Raise ServerUnreachable if the server has closed the socket. Messages that arrived before are
-        returned first."""
+        """Raise ServerUnreachable if the server has closed the socket. Called when no message that arrived
+        earlier is left to return."""
         if self._protocol.state is not OPEN:
             closed = self._protocol.close_rcvd
             why = f" ({closed.code} {terminal_safe(closed.reason[:200])})" if closed else ""

@@ -23,7 +23,7 @@ _REMOVED = ".removed-"
 
 def install(where: Where, apps: Apps, repo: Repo) -> tuple[App, bool]:
     """Clone an app's repository. Returns the app, and whether it is new. If the repository does not say how
-    to launch it, its files are removed and NoLaunch is raised."""
+    to launch the app, the cloned files are removed and NoLaunch is raised."""
     app = App(id=repo.full_name, folder=str(apps.files(repo.full_name)), installed=True, server=where.server)
     for known_app in apps.all():
         if known_app.id == app.id:

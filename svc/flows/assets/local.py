@@ -21,7 +21,7 @@ _ENCODED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "a
 
 
 class LocalFile(msgspec.Struct, frozen=True):
-    """A file to upload as an asset. `size` is its number of bytes, `digest` their BLAKE3."""
+    """A file to upload as an asset. `size` is its number of bytes, `digest` the BLAKE3 of these bytes."""
 
     path: Path
     name: str

@@ -50,8 +50,8 @@ class PasswordRequest(msgspec.Struct, frozen=True):
 
 
 def read_request(text: str) -> PasswordRequest | None:
-    """Return the request in git's lines; None if it is not about a web server. If a name occurs in several
-    lines, the last one counts."""
+    """Parse the lines in which git sends a request. Returns None if the request is not about a web server. If
+    a name occurs in several lines, the last one counts."""
     members: dict[str, str] = {}
     for line in text.split("\n"):
         if not line:
@@ -90,8 +90,8 @@ def password_for(request: PasswordRequest, sessions: Sessions) -> Password | Non
 
 
 def narrow_token(credential: Credential, repo_id: str, keys: dict[str, str]) -> Password:
-    """Return the token of a credential, narrowed to reading one repository for an hour. `keys` has the
-    server's public keys, in base64 by their numbers. One of them signed the token."""
+    """Return the token of a credential, narrowed to reading one repository for an hour. `keys` maps numbers
+    to the server's public keys, in base64. One of these keys signed the token."""
     expires = datetime.fromtimestamp(time.time(), UTC) + LIFETIME
     try:
         roots = {int(number): unb64u(key) for number, key in keys.items()}

@@ -55,7 +55,7 @@ def require_free(origin: str) -> None:
 
 def write(origin: str) -> list[str]:
     """Set up git to get its password for this server from svc. Returns the commands that were run. Raises
-    UsageError as `require_free` does."""
+    UsageError if git is not installed, or if another credential helper is set for this server only."""
     require_free(origin)
     section = settings_of(origin)
     lines = [

@@ -112,8 +112,8 @@ def reason(code: int, output: str, missing: list[str]) -> str:
 
 
 def gpus(usable: list[dict[str, Any]], drm: Path = _DRM, nvidia: Path = _NVIDIA) -> list[Device]:
-    """Return the graphics processors that the system reports. `usable` are the devices that the library for
-    LLMs (the engine) can use. If there is one, all graphics processors count as usable."""
+    """Return the graphics processors that the system reports. `usable` are the devices that the engine (the
+    library that generates text) can use. If there is one, all graphics processors count as usable."""
     devices: list[Device] = []
     for information in sorted(nvidia.glob("*/information")):
         model = re.search(r"(?m)^Model:\s*(.+)$", _text(information))

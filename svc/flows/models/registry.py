@@ -83,8 +83,9 @@ def registries(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def origin_of(name: ModelName, environment: Mapping[str, str]) -> str | None:
-    """Return the origin of the registry that has models of this name. It is the registry at the name's host,
-    or Ollama's for a name without owner. None if the name means a model in a repository."""
+    """Return the origin of the registry that the name of a model refers to. It is the registry whose host the
+    name begins with. For a name without host and owner it is Ollama's registry. None if the name means a
+    model in a repository."""
     if not name.host and name.owner:
         return None
     origins = registries(environment)

@@ -1,10 +1,10 @@
 """Puts edits of documents into the outbox, and handles the server's answer to them.
 
-All edits of a document on this device are joined into one action. Its value has the new content, and as
-`base` the version of the document that was edited first. Once the action has been sent, its request must not
-change. Edits that are made before the answer arrives are therefore stored in the member `later`. The answer
-is a version of the document that includes the changes of others. If there are `later` edits, they become a
-new action with that version as its `base`."""
+All edits of a document on this device are joined into one action. Its value has the new content. `base` in
+the value is the version on which the first of these edits was made. Once the action has been sent, its
+request must not change. Edits that are made before the answer arrives are therefore stored in the member
+`later`. The answer is a version of the document that includes the changes of others. If there are `later`
+edits, they become a new action with that version as its `base`."""
 
 from __future__ import annotations
 
