@@ -1,4 +1,4 @@
-"""Commands that print a log of this machine."""
+"""Prints log files of this machine, for commands such as `svc llm logs`."""
 
 from __future__ import annotations
 

@@ -120,8 +120,8 @@ def shards_of(file: Path) -> list[Path]:
 
 
 def name_of(file: Path, name: str | None) -> ModelName:
-    """Return the name of a model. It is `name` if that is given, else the file's name without the shard
-    number. Raises UsageError if it is not a valid name of a model."""
+    """Return the name under which a model is added. It is `name` if that is given, else it is made from the
+    file's name without the shard number. Raises UsageError if the result is not a valid name of a model."""
     match = _SHARD.fullmatch(file.stem)
     return parse(name) if name else parse(from_file(match[1] if match else file.stem))
 

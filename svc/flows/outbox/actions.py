@@ -1,13 +1,15 @@
 """Queues actions and sends them later, in order.
 
-`queueable.ACTIONS` lists the endpoints whose requests can be queued as actions. The path of an action is the
-path of the request without `/api/v1`. If the request adds something, the path ends with `/+`. The value of an
-action is the body of the request, True if there is no body, or None for a deletion.
+An action stores a request for later. `queueable.ACTIONS` lists the endpoints whose requests can be queued.
+The path of an action is the path of its request without `/api/v1`. If the request creates something, such as
+a comment, `/+` is added to the path. The value of an action is the body of its request, True if there is no
+body, or None for a deletion.
 
     outbox = open_outbox(home)
     queue = Queue(outbox, session, about="alice/notes")
     queue.put(issue.COMMENT, CommentBody(body="Seen"), id=repo.id, n="41")
-    report = replay(outbox, home, lambda origin, account: api)"""
+    report = replay(outbox, home, lambda origin, account: api)
+"""
 
 from __future__ import annotations
 

@@ -95,8 +95,8 @@ def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
-    """A context that yields the working copy for changing only this folder. Requests to the server are made
-    only for missing bytes."""
+    """A context that yields the working copy for a change that is made only in this folder. The server is
+    asked only for missing bytes."""
     root, link = where.linked_folder()
     transport = transport_of(where, link)
     with (
