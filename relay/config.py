@@ -50,7 +50,8 @@ _LEVELS = {
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Secrets of the operator; None if not given. `managed_key`: 32 raw bytes."""
+    """Secrets that the operator gives to the node, each None if not given. `managed_key`: decoded, 32
+    bytes."""
 
     enroll_challenge: str
     validate_jwt_aud: str

@@ -120,8 +120,8 @@ class Once:
             raise Unavailable("the answer that was kept cannot be read; look whether it was done") from None
 
     async def keep(self, tx: Tx, answer: StoredAnswer) -> None:
-        """Store the answer in the transaction with the effect of the request. Raises QuotaExceeded for an
-        account with too many keys."""
+        """Store the answer in the transaction with the effect of the request. Raises QuotaExceeded if the
+        account has stored too many answers."""
         if self.key is None:
             return
         name, now = self._name(), now_ms()
@@ -152,7 +152,7 @@ class Once:
             )
 
     def _name(self) -> str:
-        """The hash under which the key is stored."""
+        """The hash of the Idempotency-Key, under which its answer is stored."""
         return b64u(self._derive(b"svc-idempotency-name-v1"))
 
     def _box(self) -> SecretBox:

@@ -103,8 +103,8 @@ def release(folder: Path, key: DeviceKey, next_key: str | None = None, version: 
 
 
 def write(program: Path, version: str, trusted: Sequence[str]) -> None:
-    """Write the program as one executable file. `trusted`: the public keys whose builds may replace the
-    program."""
+    """Write the program as one executable file. `trusted`: public keys; only a build signed by one of them
+    may replace the program."""
     with tempfile.TemporaryDirectory() as temporary:
         sources = Path(temporary)
         stamp.copy(sources, stamp.EDITIONS[0])

@@ -226,7 +226,8 @@ class Hub:
         return _audiences(rights, accounts)
 
     async def _ask_again(self, repo_ids: Collection[str]) -> None:
-        """Read again, with one query, at which levels the peers of these repositories may see them."""
+        """Read again at which levels peers may see these repositories, with one query for all peers that
+        follow them."""
         peers = {
             (peer, watched_id)
             for watched_id in repo_ids

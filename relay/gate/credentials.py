@@ -4,8 +4,7 @@ device key alone.
 The verification of a token is cached by its digest. Whether the session and account of the token are still
 active is read from the database for every request. A request must be signed
 (`localstore.core.identity.request_signature`) if it changes something by a token, or is made by a device key
-alone. The Caller keeps the nonce of a signed change. The transaction with the effect of the change spends the
-nonce.
+alone. The nonce of a signed change is recorded as used in the transaction with the effect of the change.
 """
 
 from __future__ import annotations
@@ -157,8 +156,9 @@ class Credentials:
         return verdict
 
     async def _authorize_seeing(self, caller: Caller, text: str, params: dict[str, str]) -> Verdict:
-        """Verify the token `text` on a route for git, and set `caller.sight`. If the token's restrictions
-        exclude the repository, it counts as missing. Returns the verified token. Raises Unauthorized."""
+        """Verify the token `text` on a route for git, and read the repository into `caller.sight`. If the
+        token's restrictions exclude the repository, it counts as missing. Returns the verified token. Raises
+        Unauthorized for an invalid one."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         row = await named.row_at(
             self._node.db, params["owner"], params["name"].removesuffix(".git"), verdict.account_id

@@ -258,8 +258,8 @@ async def view_of(operation: Operation, caller: Caller, repo_id: str) -> View:
 
 async def view_at(operation: Operation, caller: Caller, owner: str, name: str) -> View:
     """A view of the repository at OWNER/NAME for this operation. NAME may be an earlier name of the
-    repository. If the gate has set `caller.sight`, it must belong to the same OWNER/NAME. Raises NotFound if
-    the repository is missing or hidden."""
+    repository. If the gate has read the repository already (`caller.sight`), it is not read again. Raises
+    NotFound if the repository is missing or hidden."""
     if caller.sight is not None:
         return await _make_view(operation, caller, caller.sight.row)
     account = caller.principal.account_id if caller.principal else ""

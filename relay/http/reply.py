@@ -128,7 +128,7 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 
 
 def _takes_gzip(request: Request) -> bool:
-    """Whether the client accepts gzip; a weight of 0 means that it does not."""
+    """Whether the client accepts gzip. `gzip;q=0` in the header means that it does not."""
     for part in request.headers.get("accept-encoding", "").lower()[:1024].split(","):
         coding, _, weight = part.partition(";")
         if coding.strip() == "gzip":

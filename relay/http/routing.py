@@ -72,7 +72,7 @@ class Upload(typing.Protocol):
         """The whole body, for routes whose limit fits in memory."""
 
     def promise(self, toc: bytes) -> None:
-        """Declare that the signed digest covers `toc` (a pack's table of contents), not the whole body."""
+        """Declare that the body is a pack and the signed digest covers only `toc`, its table of contents."""
 
     async def finish(self) -> None: ...
 

@@ -133,8 +133,8 @@ class _StrictHttp(Http):
         self._early = self._answered and len(self.recv_buffer) > 0
 
     async def http1_request_header(self) -> None:
-        """Wait for a head and start its request. A pipelined request waits for its turn
-        (`relay.http.turns`)."""
+        """Wait for the head of a request, then start to handle the request. A pipelined request waits for its
+        turn (`relay.http.turns`)."""
         if self._early:
             protocol: Any = self.protocol
             await protocol.turns.wait()
@@ -257,8 +257,8 @@ class _StrictHttp(Http):
 
 
 class StrictProtocol(WebSocketProtocol):
-    """Sanic's connection with the strict reader. It treats each request as Sanic does, but without looking up
-    configuration and signals."""
+    """Sanic's connection, with the strict HTTP reader of this module. It treats each request as Sanic does,
+    but without looking up configuration and signals."""
 
     HTTP_CLASS = _StrictHttp
     __slots__ = ("_more", "small", "turns")
@@ -311,8 +311,8 @@ class StrictProtocol(WebSocketProtocol):
             super().close(timeout)
 
     async def open_websocket(self, request: Request, subprotocols: Sequence[str], toll: Toll) -> Socket:
-        """Answer a request that upgrades the connection to a WebSocket. Returns the socket. Raises
-        SanicException for an invalid request."""
+        """Answer a request that upgrades the connection to a WebSocket. `toll`: see `Socket`. Returns the
+        socket. Raises SanicException for an invalid request."""
         offered = [Subprotocol(name) for name in subprotocols]
         protocol = ServerProtocol(subprotocols=offered, state=OPEN, max_size=MESSAGE_BYTES)
         answer = protocol.accept(self.sanic_request_to_ws_request(request))

@@ -42,7 +42,7 @@ class Streams:
         self._turns = AccountTurns(math.inf)  # each answer waits once, and connections are counted elsewhere
 
     def require(self, who: str) -> None:
-        """Raise RateLimited if the budget of `who` is overdrawn so far that no answer may begin."""
+        """Raise RateLimited if the account `who` has overdrawn its budget so far that no answer may begin."""
         self._share.require_soon(who)
 
     @contextlib.asynccontextmanager

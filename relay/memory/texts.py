@@ -41,8 +41,8 @@ def make_patch(sides: FileSides) -> Patch:
 
 
 def make_patches(files: Sequence[FileSides], characters: int) -> list[Patch]:
-    """Make the patches of the first files. Stops once they have `characters` characters together, after at
-    least one patch."""
+    """Make the patches of `files` in order, until they have `characters` characters together; at least
+    one."""
     patch_list: list[Patch] = []
     for sides in files:
         patch_list.append(make_patch(sides))
@@ -60,8 +60,8 @@ def merge_all(sides: Sequence[tuple[bytes, bytes, bytes]]) -> list[bytes | None]
 
 
 def find_moves_of_side(search: Search, texts: Mapping[bytes, bytes]) -> Ways:
-    """Find the files that one side of a merge moved, as new path by old path. `search`: what is searched;
-    `texts`: the needed texts by digest."""
+    """Find the files that one side of a merge moved, as new path by old path. `search`: the files that this
+    side removed and added; `texts`: the texts to compare, by digest."""
     return search.pairs(texts)
 
 

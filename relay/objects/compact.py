@@ -31,7 +31,7 @@ _NAMES = 1000
 
 @dataclass(slots=True, frozen=True)
 class _Old:
-    """A frame of an old pack, with the number of its raw bytes that are still referred to."""
+    """A frame of an old pack, with the number of its decompressed bytes that are still referred to."""
 
     offset: int
     stored_len: int

@@ -172,8 +172,8 @@ class PackFiles:
             self._drain = None
 
     def _carry_out(self, batch: list[_Request]) -> list[list[PackPosition] | Unavailable]:
-        """Write the pieces of all requests, then sync once. Returns, for each request, its positions or its
-        error. If a file fails, all requests that wrote to it fail."""
+        """Write the pieces of all requests, then sync once. Returns, for each request, the positions of its
+        pieces or an error. If writing to a pack file fails, all requests that wrote to it fail."""
         written: list[list[PackPosition] | Unavailable] = []
         for request in batch:
             try:

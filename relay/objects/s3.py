@@ -42,7 +42,8 @@ _AT_START = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}  # one lo
 
 
 class _Part:
-    """Frames that will be one object. `done`: completes when the object is stored or has failed."""
+    """Frames that will be stored together, as one object of the S3 store. `done`: completes when this object
+    is stored or has failed."""
 
     def __init__(self) -> None:
         self.name = new_id()
@@ -71,9 +72,9 @@ class S3Packs:
         self._unsettled: dict[str, _Part] = {}  # parts that hold frames whose durability nobody asked for yet
 
     async def open(self, owner: str) -> None:
-        """Open the bucket. `owner`: the name of this node. Raises StartRefused if the bucket does not answer,
-        belongs to another node, or does not support the configured mode, `native` or `emulated`, by which
-        writing an object twice is prevented."""
+        """Open the bucket. `owner`: the name of this node. Raises StartRefused if the bucket does not answer
+        or belongs to another node. In the mode `native` it is also refused if the store allows to write an
+        object twice."""
         try:
             await self._require_owner(owner)
             if self._create:
@@ -172,8 +173,8 @@ class S3Packs:
         await asyncio.gather(*waiting, return_exceptions=True)
 
     async def _send(self) -> None:
-        """Start storing the collected frames as an object. Waits first while too many objects are being
-        stored."""
+        """Start storing the collected frames as one object of the S3 store. Waits first while too many
+        objects are being stored."""
         part, self._filling = self._filling, _Part()
         part.done = asyncio.create_task(self._store_part(part))
         part.done.add_done_callback(_consume_error)

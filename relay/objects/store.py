@@ -225,12 +225,12 @@ class ObjectStore:
     # --- asking
 
     async def find_stored(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
-        """Which of the digests are stored, for any repository. Never use the result in answers to clients,
-        because it would reveal what other repositories have."""
+        """Those of the digests whose objects are stored, for any repository. Never use the result in answers
+        to clients, because it would reveal what other repositories have."""
         return {row[0] for row in await tx.all(rows.KNOWN, digests=digests)}
 
     async def find_missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
-        """Which of the digests the repository cannot reach."""
+        """Those of the digests whose objects the repository cannot reach."""
         return set(digests) - {row[0] for row in await tx.all(rows.IN_REPO, repo_id=repo_id, digests=digests)}
 
     async def has_all(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> bool:
@@ -289,7 +289,7 @@ class ObjectStore:
     ) -> dict[bytes, bytes]:
         """The bytes of objects at known positions, by digest. Objects that the collector moved meanwhile are
         located again. `cache`: keep decompressed frames unless they are too large; False if the frames are
-        not needed again. `heavy`: the work would keep a core busy."""
+        not needed again. `heavy`: decompress in the pool for work that keeps a core busy."""
         try:
             return await self._read(located, cache, heavy)
         except PackGone:
@@ -326,8 +326,8 @@ class ObjectStore:
     async def _unpack(
         self, name: str, part: list[list[Located]], keep: int, heavy: bool
     ) -> dict[bytes, bytes]:
-        """The objects in `part`, some frames of the pack `name`, by digest. Frames of at most `keep` bytes
-        are cached. `heavy`: as for `read_located`."""
+        """Read some frames of the pack `name`, and return their objects by digest. `part`: for each frame,
+        the objects to return. Frames of at most `keep` bytes are cached. `heavy`: as for `read_located`."""
         ranges = [(group[0].frame_offset, group[0].stored_len) for group in part]
         use = partial(unpack_frames, part, keep=keep, verify=self._verify)
         if sum(group[0].raw_len for group in part) <= INLINE_BYTES:

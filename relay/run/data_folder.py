@@ -16,8 +16,9 @@ from relay.config import DEV_SECRETS
 
 
 def make(folder: Path) -> None:
-    """Create the folder (0700); if it exists, remove the rights of other users. The folder also gets the mark
-    of folders with secrets, so that a working copy that contains it ignores it."""
+    """Create the data folder, accessible to its owner only; if it exists, remove the rights of other users.
+    The folder is also marked (`relay.base.own_folder`), so that a working copy around it does not include
+    it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)

@@ -52,7 +52,8 @@ class Front:
         return asyncio.get_running_loop().time()
 
     async def start(self) -> str:
-        """Start listening. Returns a line for the operator that names the port. Raises StartRefused."""
+        """Start listening. Returns a line for the operator that names the port. Raises StartRefused if the
+        port or the host key cannot be used, or processes cannot be confined."""
         data, settings = self.node.config.data, self.settings
         key = host_key.load(data)
         await self.processes.require_confinement(data)

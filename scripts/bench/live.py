@@ -53,7 +53,7 @@ TEXT = b"".join(b"line %d of a file that somebody edits\n" % number for number i
 
 
 class Listener:
-    """The socket of one device, which opens the branch and reads the frames that arrive."""
+    """The WebSocket of one device, which follows the branch and reads the live frames that arrive."""
 
     def __init__(self, relay: Relay, credential: Credential, address: str) -> None:
         url = urlsplit(relay.origin)

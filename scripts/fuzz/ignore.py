@@ -226,7 +226,8 @@ def walk(case: Case) -> Iterator[tuple[Scope, str, str, bool]]:
 
 
 def compare(cases: list[Case], repository: Path) -> list[str]:
-    """Compare the engine with git on these cases. Returns the differences in words; [] if they agree."""
+    """Compare svc's ignore engine with git on these cases. Returns the differences in words; [] if they
+    agree."""
     subprocess.run(["git", "init", "-q", str(repository)], env=git_environment(), check=True)
     said = judge(repository, cases)
     problems: list[str] = []
@@ -291,8 +292,8 @@ def pruned_above(case: Case, files: dict[str, dict[str, str]], path: str) -> boo
 
 
 def campaign(seed: int, cases: int, batch: int = 250) -> list[str]:
-    """Compare the engine with git on random cases, in batches that each have their own git repository.
-    Returns the differences in words."""
+    """Compare svc's ignore engine with git on random cases, in batches that each have their own git
+    repository. Returns the differences in words."""
     rng = random.Random(seed)
     problems: list[str] = []
     for start in range(0, cases, batch):

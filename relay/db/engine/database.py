@@ -1,14 +1,14 @@
-"""A thin layer over both kinds of database: SQLAlchemy Core describes and compiles, the drivers execute
-(design/relay, Data).
+"""A thin layer over both kinds of database. SQLAlchemy Core describes statements and compiles them to SQL;
+the drivers execute them (design/relay, Data).
 
     async with db.read() as tx:
         row = await tx.one(statements.REPO, id=repo_id)
     async with db.write("repo 3f…") as tx:  # commits on leaving, rolls back on an exception
         won = await tx.run(statements.MOVE_REF, id=..., old=..., new=...)
 
-Statements are module constants of `relay.db` and of the rows of subjects, compiled once for each dialect. A
-list parameter bound with `bindparam(..., expanding=True)` is expanded and, when long, split into several
-executions.
+Statements are constants of the modules in `relay.db` and `relay/domain/*/rows`, compiled once for each
+dialect. A list parameter bound with `bindparam(..., expanding=True)` is expanded and, when long, split into
+several executions.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ class Database(Protocol):
         reached."""
 
     async def horizon(self, tx: Tx) -> int | None:
-        """The stamp (`Tx.stamp`) below which no new row can appear any more. Returns None if rows always
-        appear in the order of their stamps."""
+        """The id (`Tx.stamp`) below which no new event can appear any more. Returns None if events always
+        appear in the order of their ids."""
 
     def on_wake(self, call: Callable[[], None]) -> None:
         """Run `call` whenever a transaction of any process wakes the followers of the log (`Tx.wake`), and

@@ -1,10 +1,12 @@
-"""Measures what trial merges cost after a seal, with 0, 1, 10 or 50 open proposals for its branch.
+"""Measures what it costs that the relay tries the merges of open proposals again after each seal, with 0, 1,
+10 or 50 proposals for the branch.
 
     python -m scripts.bench.collaboration.trials [--files 2000] [--edited 40] [--rounds 3] [--write]
 
-The figures are medians of the rounds. One is the relay's CPU from the seal until it has nothing to do, less
-its CPU for a seal on a branch without proposals. The other is how long another account's reads of the
-repository take meanwhile. Main and the branches change files as in `scripts.bench.collaboration.merging`.
+There are two figures, medians of the rounds. One is the CPU that the relay uses after a seal until it has
+nothing to do; the CPU for a seal on a branch without proposals is subtracted. The other is how long another
+account's reads of the repository take meanwhile. Main and the branches change files as in
+`scripts.bench.collaboration.merging`.
 """
 
 from __future__ import annotations
