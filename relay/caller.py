@@ -225,8 +225,8 @@ class Caller:
         return row
 
     def _require_proven(self) -> None:
-        """Raise an error if the caller may perform the operation only as an author, and the service has not
-        checked the authorship (`View.require_author`). Called before each commit."""
+        """Raise an error if the operation is allowed only to an author, and the service has not checked who
+        is the author (`View.require_author`). Called before each commit."""
 
     async def refuse_replay(self) -> None:
         """Raise NotBound if an earlier request has used the same nonce, so that this request is a replay.
@@ -257,9 +257,9 @@ def _replay_error() -> NotBound:
 class View(Caller):
     """A caller and one repository it may see, for one operation on it.
 
-    `role`: None for a reader of a public repository without a role. `policy`: the path rules that hide
-    something from this caller; None if nothing is hidden. Every query for content checks `sees`; operations
-    that need all paths call `require_whole`.
+    `role`: the caller's role there; None for somebody without a role, who reads it because it is public.
+    `policy`: the rules that hide paths from this caller; None if all paths are seen. Every query for content
+    checks `sees`; operations that need all paths call `require_whole`.
     """
 
     repo: RepoRow = None  # type: ignore[assignment]  # dataclass order; the gate always sets it

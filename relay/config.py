@@ -285,8 +285,8 @@ def _read_storage(env: Environment, folder: Path) -> Storage:
 
 
 def _database_url(env: Environment, folder: Path, *names: str) -> str:
-    """The database URL in the first of the variables `names` that is set; without one, the URL of a SQLite
-    file in `folder`. POSTGRES_PASSWORD is added to a URL without a password."""
+    """The database URL in the first variable of `names` that is set. If none is set, it is the URL of a
+    SQLite file in `folder`. POSTGRES_PASSWORD is added to a URL without a password."""
     candidates = (env.secret(name) for name in names)
     url = next(filter(None, candidates), None) or f"sqlite:///{folder / 'relay.db'}"
     return urls.with_password(urls.check(url), env.secret("POSTGRES_PASSWORD"))

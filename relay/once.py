@@ -50,9 +50,8 @@ class _Headers(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class StoredAnswer:
-    """The HTTP response to a request with an Idempotency-Key, which is stored so that a repetition of the
-    request gets the same one. `media`: content type; `headers`: all headers except those of the
-    connection."""
+    """The stored HTTP response to a request with an Idempotency-Key. If the request is repeated, it gets the
+    same response. `media`: content type; `headers`: all headers except those of the connection."""
 
     status: int
     body: bytes
@@ -91,8 +90,8 @@ class Once:
     @classmethod
     def of(cls, request: Request, body: bytes, account_id: str | None, key: str | None = None) -> Once:
         """The Idempotency-Key of this request. `key`: the value of a form's field, used instead of the
-        header. Raises Invalid for a key that is not 1 to 255 printable ASCII characters, or if there is no
-        account to which the key could belong."""
+        header. Raises Invalid for a request without an account, to which a key must belong, and for a key
+        that is not 1 to 255 printable ASCII characters."""
         key = key or request.headers.get("idempotency-key")
         if key is None:
             return NEVER_BEFORE

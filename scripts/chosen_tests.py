@@ -77,8 +77,8 @@ def main() -> int:
 
 
 def changed_files(root: Path) -> list[str] | None:
-    """The paths that differ from the last whole check (`refs/checked/whole`), and files that git does not
-    track. None without that ref or without git."""
+    """The paths that differ from the last commit that passed all checks (`refs/checked/whole`), and files
+    that git does not track. Returns None if this ref or git is missing."""
     if _git(root, "rev-parse", "--quiet", "--verify", MARK) is None:
         return None
     differing = _git(root, "diff", "--name-only", "-z", MARK) or ""

@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Variable(NamedTuple):
-    """The description of a variable. `default`: what applies if the variable is not set, a value or an
-    effect. `strict`: whether `relay serve` without `--dev` refuses to start if it is not set."""
+    """The description of a variable. `default`: a value, or what happens, if the variable is not set.
+    `strict`: whether `relay serve` without `--dev` needs the variable to start."""
 
     default: str
     meaning: str

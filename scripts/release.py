@@ -160,8 +160,8 @@ def _packages(sources: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _needed(sources: Path) -> Iterator[tuple[str, Path]]:
-    """Yields (name in the program file, path) of the files of all distributions that the client needs: the
-    ones that its packages import, and all their dependencies."""
+    """Yields (name in the program file, path) of the files of every distribution that the client needs: those
+    that its packages import, and their dependencies."""
     owners = metadata.packages_distributions()
     imported = {name for package in CLIENT for name in _imported(sources / package)}
     wanted = sorted({owner for name in imported for owner in owners.get(name, ()) if owner.lower() != "svc"})
@@ -190,8 +190,8 @@ def _needed(sources: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _extras(project: str, wanted: set[str]) -> Iterator[str]:
-    """Yields those requirements of the project that name extras, such as `httpx[socks]`, and whose
-    distribution is in `wanted`."""
+    """Yields the requirements of the project that ask for an extra of a distribution, such as `httpx[socks]`.
+    Only distributions in `wanted` are considered."""
     for text in metadata.distribution(project).requires or ():
         one = Requirement(text)
         if one.extras and _plain(one.name) in wanted and one.marker is None:

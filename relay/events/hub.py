@@ -124,10 +124,10 @@ class Hub:
         peer.close()
 
     async def subscribe(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync | Hidden:
-        """Subscribe the peer to a repository: queue its events after `since`, or only new events if `since`
-        is None. Returns Hidden if the peer may not see the repository, and Resync if the peer is too far
-        behind. During this call nothing may be read from the peer's queue, because queued events may turn out
-        to be hidden."""
+        """Subscribe the peer to a repository. Its events after `since` are queued; if `since` is None, only
+        new ones. Returns Hidden if the peer may not see the repository. Returns Resync if too many events are
+        missing, so that the peer has to load it again. Nothing may be read from the peer's queue during this
+        call, because queued events may turn out to be hidden."""
         self.unsubscribe(peer, repo_id)
         audience = await self._may_see(peer, repo_id)
         if audience is None:
@@ -186,9 +186,9 @@ class Hub:
     async def poll(
         self, levels: Mapping[str, Audience], since: int | None
     ) -> tuple[list[Event], int, bool, bool]:
-        """Read the events after `since` of these repositories. `levels`: the level at which the caller sees
-        each repository. Returns (events, next, more, lost): the events, the number from which to continue,
-        whether there are more events, and whether events after `since` were deleted."""
+        """Read the events after `since` of some repositories. `levels`: repository id → the level at which
+        the caller sees it. Returns (events, the number from which to continue, whether there are more events,
+        whether events after `since` were deleted)."""
         last = await self._last_settled()  # one number for many repositories: stay below the horizon
         if since is None or not levels:
             return [], last, False, False

@@ -107,8 +107,8 @@ class Jobs:
     ) -> None:
         """Queue a job in the caller's transaction. `run_at`: when to run it, in milliseconds; None means at
         once. A job for a later time may start up to `POLL` late. `key`: if a job with this key exists
-        already, nothing is added. `lane`: a name for jobs that slow each other down, such as their host;
-        needed if the kind limits how many of one lane run at a time (`Pace.each`)."""
+        already, nothing is added. `lane`: a group of jobs, such as those for one host. It is needed if the
+        kind limits how many jobs of one lane run at a time (`Pace.each`)."""
         await tx.many(
             rows.INSERT,
             [

@@ -237,8 +237,8 @@ def _turn_of(request: Request) -> str | None:
 
 def admit(operation: Operation, caller: Caller) -> Caller:
     """Return the caller if it may perform the operation. Only for operations that are not about a repository.
-    Raises IdentityLevel if the operation needs an account and the caller is a guest, and Forbidden if it
-    needs a browser session and the caller has a token."""
+    Raises IdentityLevel for a guest if the operation needs an account. Raises Forbidden for a caller with a
+    token if the operation needs a browser session."""
     if operation.about == "account" and caller.me.is_guest and not operation.guest:
         raise IdentityLevel("a guest session cannot do this; sign in with an account: svc login")
     if operation.about == "browser" and caller.me.via != "cookie":
@@ -293,8 +293,8 @@ async def _read_sight(caller: Caller, repo_id: str) -> Sight:
 
 
 def require_node_can(operation: Operation, node: Node) -> None:
-    """Raise EditionLacks if the node's edition lacks the operation, and NoSpace if the operation needs disk
-    space that the node does not have."""
+    """Raise EditionLacks if the node's edition does not have the operation. Raise NoSpace if the node has too
+    little disk space for it."""
     if not operation.in_edition(EDITION):
         raise EditionLacks(f"this node is {EDITION}; {operation.name} needs {operation.edition}")
     if operation.grows:
@@ -330,9 +330,8 @@ class NoQuery(msgspec.Struct, frozen=True):
 
 
 def _read_query(request: Request, shape: type[msgspec.Struct], strict: bool) -> msgspec.Struct:
-    """Read the query of a request into the struct `shape`. `strict`: refuse parameters that the route does
-    not know, so that a misspelt filter or condition is not ignored. Pages are not strict, because other sites
-    add parameters to links."""
+    """Read the query of a request into the struct `shape`. `strict`: refuse unknown parameters, so that a
+    misspelt filter is noticed. Pages are not strict, because other sites add parameters to links."""
     allowed = shape.__struct_encode_fields__ if strict else None
     parameters: dict[str, str] = {}
     for name, value in request.get_query_args(keep_blank_values=True):

@@ -71,8 +71,8 @@ class Limiter:
         self.spend(f"account {account_id}", ORDINARY, 1)
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
-        """Take `cost` tokens from the bucket `key`. Raises RateLimited, with the seconds until the tokens are
-        there, if the bucket has too few."""
+        """Take `cost` tokens from the bucket `key`. Raises RateLimited if the bucket has too few, and names
+        the seconds until it has enough."""
         if not self.enabled:
             return
         bucket = self._refill(key, rate)

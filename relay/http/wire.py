@@ -46,8 +46,9 @@ _REASONS = {status: reason.decode() for status, reason in STATUS_CODES.items()}
 
 
 class StrictRequest(Request):
-    """A request that records whether its head was well formed. `relay.http.app` answers 400 if it was not,
-    and 431 if it is `crowded`: then it has more than FIELDS header fields, which are not read.
+    """A request that records whether its head was well formed. If it was not, `relay.http.app` answers 400.
+    If it is `crowded`, which means more than FIELDS header fields, `relay.http.app` answers 431 and does not
+    read them.
 
     A request target (path and query) that cannot be parsed is replaced by `*`, because an error in this
     constructor would end the connection without an answer.
@@ -71,7 +72,7 @@ class StrictRequest(Request):
 
 class RequestHead(msgspec.Struct, frozen=True):
     """The head of a well-formed request. `body`: "chunked" for a chunked body, True for a body of `length`
-    bytes, None for no body."""
+    bytes, None if there is no body."""
 
     method: str
     target: str
@@ -82,9 +83,9 @@ class RequestHead(msgspec.Struct, frozen=True):
 
 
 def read_head(head: bytes) -> RequestHead | None:
-    """Parse the head of a request: everything before the empty line. Returns None if it is malformed, if two
-    readers could derive different lengths of the body from it, or if its header Expect has an unknown
-    value."""
+    """Parse the head of a request: everything before the empty line. Returns None for a malformed head. So is
+    one from which two readers could derive different lengths of the body, or whose header Expect has an
+    unknown value."""
     text = head.decode(errors="surrogateescape")
     line = _LINE.match(text)
     if line is None:

@@ -124,7 +124,7 @@ class Share:
             raise RateLimited("these edits were too much work; send the next ones later", math.ceil(wait))
 
     def seconds_owed(self, who: str) -> float:
-        """How many seconds it takes until the account has budget again; 0.0 if it has some."""
+        """How many seconds it takes until the account has budget again. Returns 0.0 if it has some now."""
         wait = self._limiter.debt(_lock_name(who), WORK, 0)
         return wait and max(wait, self._limiter.debt("texts", SHARED, 0))
 

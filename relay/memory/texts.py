@@ -18,8 +18,8 @@ Owners = list[str]
 
 
 class FileSides(NamedTuple):
-    """A changed file, with its paths and texts before and after. They are None on a side where there is no
-    file."""
+    """A changed file, with its path and text before and after. Both are None before if the file was added,
+    and after if it was removed."""
 
     old_path: str | None
     old: bytes | None

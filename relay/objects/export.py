@@ -80,8 +80,8 @@ class _Plan:
         return fits
 
     def _affords(self, size: int, reach: int) -> bool:
-        """Whether the limits of one answer allow to extract `size` more bytes of objects, for which `reach`
-        more bytes of frames have to be decompressed."""
+        """Whether one answer may extract `size` more bytes of objects. For this, `reach` more bytes of frames
+        have to be decompressed; both are limited."""
         return self.reframed + size <= REFRAMED and self.unpacked + reach <= UNPACKED
 
 
@@ -101,8 +101,8 @@ async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -
 
 
 def _plan(located: Sequence[Located]) -> _Plan:
-    """Decide which frames are sent whole and which in part, in order, up to the first that exceeds a
-    limit."""
+    """Decide which frames are sent unchanged and from which ones objects are extracted. Frames are taken in
+    order until a limit is reached."""
     groups: dict[FrameKey, list[Located]] = {}
     for entry in located:
         groups.setdefault(entry.frame, []).append(entry)

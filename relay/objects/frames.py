@@ -42,8 +42,8 @@ def unpack_frames(
 
 
 def bytes_to_unpack(group: Sequence[Located], keep: int) -> int:
-    """How many bytes of a frame must be decompressed for the objects of `group`: the whole frame if it has at
-    most `keep` bytes, otherwise up to the end of the last object."""
+    """How many bytes of a frame must be decompressed to get the objects of `group`. A frame of at most `keep`
+    bytes is decompressed as a whole, a larger one up to the end of the last object."""
     whole = group[0].raw_len
     return whole if whole <= keep else max(located.offset + located.size for located in group)
 

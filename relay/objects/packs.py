@@ -1,11 +1,11 @@
-"""Pack files: they are only appended to, never rewritten, and their names are never reused.
+"""Pack files. They are only appended to, never rewritten, and their names are never reused.
 
 One thread writes. Requests that arrive during a write and its fdatasync are written and synced together
 afterwards (group commit). So a burst of small writes costs two syncs instead of one for each write. Each
-process starts its own pack file. So if a crash leaves an incomplete end, it is in a file that is never
-appended to, and no index row refers to it. After a failed write or sync the file is abandoned, because its
-content is unknown. A file without writes for an hour (IDLE) is never written to again. So any process may
-delete a file whose last write is longer ago.
+process starts its own pack file. So a crash can leave an incomplete end only in a file to which nothing is
+appended any more, and no row of the index refers to this end. After a failed write or sync the file is
+abandoned, because its content is unknown. A file without writes for an hour (IDLE) is closed for good. So any
+process may delete a file whose last write is longer ago.
 """
 
 from __future__ import annotations

@@ -2,9 +2,12 @@
 
 Frames are collected in memory until a write must be durable or PART_BYTES are reached. They then become one
 object, `packs/NAME`. Writes that arrive while an object is being stored share the next object, so that a push
-takes few requests. An object is never written twice: in the mode `native` the store itself refuses that
-(If-None-Match); in the mode `emulated` only the random name prevents it. The object `owner` names the node
-that owns the bucket, because the collector deletes packs that its database does not know.
+takes few requests.
+
+An object is never written twice. In the mode `native` the store itself refuses a second write
+(If-None-Match). In the mode `emulated` only the random name makes one improbable. The object `owner` names
+the node that owns the bucket. Two nodes must not share one, because the collector deletes packs that its
+database does not know.
 """
 
 from __future__ import annotations
@@ -281,8 +284,8 @@ def _group_pieces(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 
 def _consume_error(task: asyncio.Task[None]) -> None:
-    """Take the error of a task that no other task waits for, so that asyncio does not report it. Waiting
-    tasks get the error themselves."""
+    """Mark the error of a task as seen, so that asyncio does not report it. Tasks that wait for this one
+    still get the error."""
     if not task.cancelled():
         task.exception()
 

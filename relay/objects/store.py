@@ -1,5 +1,5 @@
-"""The object store: bytes by digest in pack files, an index in the database, and for each repository the set
-of objects that it reaches.
+"""The object store. It has bytes by digest in pack files, an index in the database, and for each repository
+the set of objects that it reaches.
 
     placed = await store.append(frames)                    # durable, but nobody can reach it yet
     async with view.write() as tx:
@@ -164,8 +164,8 @@ class ObjectStore:
         """Store objects under their digests and make them reachable from `repo_id`, in `tx` or in a new
         transaction.
 
-        The digests are not verified here. `directories`: the objects are tree directories, whose digest is
-        not the BLAKE3 of the bytes; they are never served by digest and not verified when read.
+        The digests are not verified here. `directories`: the objects are tree directories. Their digest is
+        not the BLAKE3 of the bytes, so they are not verified when read, and are never served by digest.
         """
         placed = await self.place(objects, repo_id, tx)
         if tx is not None:

@@ -181,7 +181,7 @@ def devices(
 
 
 def heard_by_all(listeners: Sequence[Listener], chooser: selectors.BaseSelector, seq: int) -> None:
-    """Wait until each device has received the frame with the update number `seq`."""
+    """Wait until each device has received the live frame with the update number `seq`."""
     word, left = b'"seq":%d,"replica"' % seq, len(listeners)
     while left:
         for key, _ in chooser.select(10):

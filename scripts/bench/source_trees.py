@@ -94,8 +94,8 @@ def written(figures: Figures, kept: Bytes, files: dict[str, int], python: str) -
 
 
 def stored(kept: Bytes) -> str:
-    """A sentence with the bytes that svc and git store (for each the median of the rounds), and what these
-    bytes consist of."""
+    """A sentence with the bytes that svc and git store, and what these bytes consist of. For each tool they
+    are the median of the rounds."""
     svc, git = (sorted(kept[name], key=_all)[len(kept[name]) // 2] for name in ("svc", "git"))
     ratio = report.against(_all(svc) / _all(git), STORED_AIM)
     packs = report.against(svc["packs"] / _all(git), None)

@@ -241,10 +241,10 @@ def history(folder: Path, seed: int, moves: bool = False) -> tuple[History, str,
 def check(folder: Path, seed: int, moves: bool = False) -> tuple[str, str]:
     """Merge one history with git and svc. Returns (verdict, what differs or "").
 
-    Verdicts for one merge base: `clean` or `conflict` if both have the same result, `wrong` if not. Verdicts
-    for several merge bases: `crossed` if both have the same result, `stricter` if only one has conflicts,
-    `otherwise` if the files differ, which is allowed only with `moves`. If a branch moved files, " moved" is
-    added to any verdict except `wrong`."""
+    Verdicts for one merge base: `clean` or `conflict` if git and svc have the same result, otherwise `wrong`.
+    Verdicts for several merge bases: `crossed` if both have the same result, `stricter` if only one of the
+    two has conflicts, `otherwise` if the files differ. `otherwise` is allowed only with `moves`. If a branch
+    moved files, " moved" is added to any verdict except `wrong`."""
     made, ours, theirs = history(folder, seed, moves)
     verdict, why = _compared(made, ours, theirs, moves)
     return verdict + (" moved" if made.moved and verdict != "wrong" else ""), why

@@ -174,9 +174,9 @@ class Bound(requests.auth.AuthBase):
 
 
 class World:
-    """What the requests can find: an owner with a browser and a terminal, an organisation of the owner, a
-    guest, and a public and a private repository with seals, an issue, a proposal and so on. `names`: for the
-    name of a parameter, the existing values that fit it."""
+    """The things that the requests can find. An owner has a browser, a terminal and an organisation; there is
+    also a guest. A public and a private repository have seals, an issue, a proposal and so on. `names`: for
+    the name of a parameter, the existing values that fit it."""
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -1,11 +1,11 @@
-"""Compares the ignore engine with `git check-ignore` on random trees and patterns.
+"""Compares svc's ignore engine with `git check-ignore` on random trees and patterns.
 
     python scripts/fuzz/ignore.py --seed 1 --cases 5000
 
 One case is a small tree with ignore files of the names .svcignore, .stignore and .gitignore in several
 folders. git reads only the files of one name at a time, and reports for each path whether it is ignored and
-by which line. The rule by which the three results combine is written here a second time, in a few lines.
-Prints every difference, and exits with 1 if there was one.
+by which line. This script combines the three results by svc's rule, written here a second time in a few
+lines. It prints every difference, and exits with 1 if there was one.
 """
 
 from __future__ import annotations

@@ -27,9 +27,8 @@ _NUMBERS: Any = bindparam("numbers", expanding=True)
 
 
 def _without_index(column: Any) -> Any:
-    """The text column as an expression for which no index can be used. With the bare column, SQLite, which
-    has no statistics, would find a few proposals by walking an index of all open proposals of the repository
-    or of the base."""
+    """The text column as an expression that no index fits. With the column itself, SQLite would look for a
+    few proposals by walking an index of all open proposals, because it has no statistics."""
     return column + ""
 
 

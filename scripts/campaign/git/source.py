@@ -31,8 +31,8 @@ class Source:
     empty without them."""
 
     def __init__(self, repository: Path, scratch: Path) -> None:
-        """`scratch`: path of a folder that does not exist yet, in which git makes the plain trees (trees as
-        svc can store them)."""
+        """`scratch`: path of a new folder, in which git makes the plain trees (trees as svc can store
+        them)."""
         self.repository = repository
         subprocess.run(["git", "init", "-q", "--bare", str(scratch)], check=True)
         self._objects = _Pipe("git", "-C", str(repository), "cat-file", "--batch")
