@@ -269,7 +269,8 @@ class View(Caller):
     _unproven: bool = False
 
     def _lock_names(self) -> list[str]:
-        """The names to lock: the name of the repository, so that its writers run one after the other."""
+        """The names that a write transaction locks: only that of the repository, so that its writers run one
+        after the other."""
         return [repo_name(self.repo.id)]
 
     async def _look_again(self, tx: Tx) -> None:

@@ -160,7 +160,8 @@ def dev_origin(host: str, port: int) -> str:
 
 
 def read(variables: Mapping[str, str], *, dev: bool, host: str, port: int, data: Path | None) -> Config:
-    """The configuration, read and checked as a whole. Raises StartRefused with one line."""
+    """Read the configuration and check it as a whole. Raises StartRefused, with one line that says what to
+    do."""
     environment = Environment(variables)
     try:
         return _read(environment, dev, host, port, data)

@@ -89,13 +89,13 @@ def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
 
 
 def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElement[int]]:
-    """One step of a recursive query from seals to their parents and merge sources. `above`: the alias of the
-    table of seals for these. Returns (FROM clause: the rows of `walk` joined with `above`, column: whether
-    the seal was reached as a merge source).
+    """One step of a recursive query, from the seals in `walk` to their parents and merge sources. `above`:
+    the table of seals, under an alias, in which these are found. Returns (FROM clause that joins `walk` with
+    `above`, column that tells whether a seal was reached as a merge source).
 
     Parents and merge sources are in one FROM clause, because the recursive part of a query may have only one.
     PostgreSQL needs LATERAL, to look up parents and sources for each seal instead of reading both tables
-    whole. SQLite has no LATERAL; there, each row of the walk is doubled: one copy is joined with the parents,
+    whole. SQLite has no LATERAL. There each row of the walk is doubled: one copy is joined with the parents,
     the other with the merge sources.
     """
     if dialect == "postgresql":

@@ -26,7 +26,8 @@ LIVE = LEVEL["writer"]  # the level needed for unsealed edits
 
 
 def refusal(level: int) -> SvcError:
-    """The error for a listener whose access level is too low for a channel."""
+    """The error for a listener who may not see the live edits of a branch. `level`: the level of events that
+    the listener may see in the repository; 0 for none."""
     return Forbidden("live edits are for those who may write") if level else NotFound()
 
 
@@ -88,7 +89,7 @@ class Channels:
 
     def allow(self, peer: Peer, repo_id: str, level: int) -> None:
         """End the peer's channels in the repository if it may no longer see live edits there. `level`: the
-        level at which it now sees the repository; 0 means not at all."""
+        level of events that it may now see (`relay.events.log.LEVEL`); 0 for none."""
         if level < LIVE:
             for channel in [
                 open_channel for open_channel in self._of_repo.get(repo_id, ()) if open_channel.peer is peer

@@ -243,8 +243,8 @@ class Peer:
         return self.at_once((text,))
 
     def sees(self, repo_id: str, audience: Audience | None) -> None:
-        """Set the level at which the peer sees a repository from now on. If `audience` is None, the peer may
-        not see the repository, and its queued events are dropped."""
+        """Set the level of events that the peer sees in a repository from now on: reader, writer or owner. If
+        `audience` is None, the peer may not see the repository, and its queued events are dropped."""
         if audience is not None:
             self.levels[repo_id] = self.level(audience)
             return
@@ -253,8 +253,8 @@ class Peer:
         self.ready.set()
 
     def level(self, audience: Audience) -> int:
-        """The level at which the peer sees a repository for which its account belongs to `audience`. It is
-        never above the peer's own highest level (`most`)."""
+        """The level of events that the peer sees in a repository for which its account belongs to `audience`.
+        It is never above the peer's own highest level (`most`)."""
         return min(LEVEL[audience], LEVEL[self.most])
 
     def forget(self, repo_id: str) -> None:

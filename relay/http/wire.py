@@ -83,9 +83,9 @@ class RequestHead(msgspec.Struct, frozen=True):
 
 
 def read_head(head: bytes) -> RequestHead | None:
-    """Parse the head of a request: everything before the empty line. Returns None for a malformed head. So is
-    one from which two readers could derive different lengths of the body, or whose header Expect has an
-    unknown value."""
+    """Parse the head of a request: everything before the empty line. Returns None for a malformed head, for
+    one from which two readers could derive different lengths of the body, and for one with an unknown value
+    of the header Expect."""
     text = head.decode(errors="surrogateescape")
     line = _LINE.match(text)
     if line is None:

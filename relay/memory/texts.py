@@ -98,9 +98,9 @@ def advance_owners(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]
 
 
 def inherit_owners(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
-    """Find the owner of each line of `text` (the seal that it comes from). `text` is the version of the seal
-    `seal_id`. `before`: (owners, text) of the parents' versions. A line keeps its owner from the first of
-    these versions that contains the line. Other lines belong to the seal."""
+    """Find the owner of each line of `text`: the seal that the line comes from. `text` is the file in the
+    seal `seal_id`; `before`: (owners, text) of the file in each of its parents. A line that is in a parent's
+    text keeps its owner, from the first such parent. All other lines are owned by `seal_id`."""
     new = lines(text)
     result: list[str | None] = [None] * len(new)
     for owners, old in before:

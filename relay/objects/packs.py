@@ -258,7 +258,7 @@ def _use_ranges(
 
 
 class _Local(threading.local):
-    """One buffer for each thread, because allocating memory for every piece costs more than hashing the
+    """Has a buffer for each thread. To allocate one for every piece would cost more than hashing the
     piece."""
 
     def __init__(self) -> None:

@@ -179,8 +179,9 @@ def mutated(rng: random.Random, path: str) -> str:
 
 
 def judge(repository: Path, cases: list[Case]) -> dict[tuple[int, str, str], Judged]:
-    """Ask git about every path of the cases, with the ignore files of one kind alone, renamed to
-    `.gitignore`. Returns (number of the case, kind of ignore file, path) → git's verdict."""
+    """Ask git whether it ignores each path of the cases. It is asked once for each kind of ignore file, such
+    as .stignore, with the files of this kind renamed to `.gitignore`. Returns (number of the case, kind of
+    ignore file, path) → git's verdict."""
     asked: dict[str, tuple[int, str, str]] = {}
     for number, case in enumerate(cases):
         for source in SOURCES:

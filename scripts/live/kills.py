@@ -60,7 +60,7 @@ class Person(threading.Thread):
                 self.typed[word] = path
 
     def _append(self, file: Path, word: str) -> None:
-        """Add a word to the end of this person's paragraph."""
+        """Append a word to the one line of the file in which this person writes."""
         lines = file.read_text().splitlines()
         at = next(number for number, line in enumerate(lines) if line.startswith(f"{self._word}:"))
         lines[at] += f" {word}"

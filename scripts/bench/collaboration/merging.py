@@ -74,8 +74,8 @@ def _branch(base: dict[str, bytes], mains: list[str], rng: random.Random) -> Fil
 
 
 def by_git(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple[float, float]:
-    """Milliseconds of CPU of one merge by git, as (the first time that it is made, the second time). `base`,
-    `ours`, `theirs`: as `sides` returns them."""
+    """Measure one merge by git, made twice. Returns the milliseconds of CPU of (the first time, the second
+    time). `base`, `ours`, `theirs`: as `sides` returns them."""
 
     def git(*words: str) -> None:
         subprocess.run(
