@@ -124,8 +124,8 @@ class Config:
     ssh: ssh_settings.SshSettings | None
 
     def at(self, port: int) -> Config:
-        """This configuration with the port that was bound. With `--dev` and port 0, the origin is known only
-        after binding."""
+        """A copy of this configuration for the port that was bound. With `--dev` and port 0, the origin is
+        known only after binding."""
         if self.port == port:
             return self
         derived = self.public_url == dev_origin(self.host, self.port)

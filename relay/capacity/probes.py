@@ -1,5 +1,5 @@
-"""Cached results of health checks that write something. Each check runs once at a time and its result is
-valid for a short time, so that frequent readiness requests cost nothing."""
+"""Cached results of health checks that write something. A check never runs twice at the same time, and its
+result is valid for a short time. So frequent readiness requests cost nothing."""
 
 from __future__ import annotations
 

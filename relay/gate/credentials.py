@@ -55,14 +55,14 @@ class Credentials:
     async def identify(
         self, caller: Caller, request: Request, incoming: Incoming, body: bytes, params: dict[str, str]
     ) -> None:
-        """Identify the sender and set the principal of `caller`. `params`: the parameters in the request's
+        """Find out who sent the request, and record it in `caller`. `params`: the parameters in the request's
         path by name.
 
         An invalid Authorization header or signature is refused on every route (Unauthorized, NotBound). A
-        stale cookie is ignored on open routes, because browsers send cookies unasked, and refused on other
-        routes. Raises Forbidden for a token whose restrictions do not allow this request, and for a change by
-        cookie that another site caused. Routes for git ignore cookies. If a token's restrictions exclude the
-        repository, these routes answer as if it did not exist.
+        stale cookie is refused too, but ignored on open routes, because browsers send cookies unasked. Raises
+        Forbidden for a token whose restrictions do not allow this request, and for a change by cookie that
+        another site caused. Routes for git ignore cookies. If a token's restrictions exclude the repository,
+        these routes answer as if it did not exist.
         """
         headers = request.headers
         if "authorization" in headers:

@@ -217,8 +217,8 @@ def _repeat_answer(stored: StoredAnswer) -> SentAnswer:
 
 
 async def _read_marks(route: Route, request: Request, body: bytes, caller: Caller) -> None:
-    """Read the turn and the Idempotency-Key of the request into `caller`. Raises AnsweredBefore for a key
-    with a stored answer, even if its repository is now gone or hidden."""
+    """Read the turn and the Idempotency-Key of the request into `caller`. If the key has a stored answer,
+    AnsweredBefore is raised, even if the repository of the request is now deleted or hidden."""
     caller.turn = _turn_of(request)
     if route.stream or not route.changes:
         return

@@ -86,8 +86,8 @@ class _Plan:
 
 
 async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -> Export:
-    """Make a pack with as many of these objects, in the given order, as fit. Whether the client may read them
-    must have been checked before. `lease` holds the memory of the pack until the answer was sent."""
+    """Make a pack with these objects, in the given order, until the pack is full. The caller has checked that
+    the client may read them. `lease` holds the memory of the pack until the answer is sent."""
     plan = _plan(located)
     await lease.wait(len(plan.whole) * _ROW + _STREAM)
     held = await lease.wait(2 * plan.reframed)

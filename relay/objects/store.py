@@ -99,9 +99,9 @@ class ObjectStore:
     async def index(
         self, tx: Tx, placed: Sequence[FrameAt], repo_id: str | None, directories: bool = False
     ) -> set[bytes]:
-        """Record the objects of durable frames and make them reachable from `repo_id` (None: from no
-        repository). `directories`: the objects are tree directories. An object that the index knows keeps its
-        position, and the collector deletes the new copy. Returns the digests that were new."""
+        """Record the objects of durable frames in the index, and make them reachable from `repo_id`, unless
+        it is None. `directories`: the objects are tree directories. An object that is in the index already
+        keeps its position, and the collector deletes the new copy. Returns the digests that were new."""
         digests = [row.digest for frame in placed for row in frame.row.objects]
         before = await self.find_stored(tx, digests)
         indexed, now = set(before), now_ms()
@@ -177,11 +177,13 @@ class ObjectStore:
     async def place(
         self, objects: Mapping[bytes, bytes], repo_id: str | None, tx: Tx | None = None
     ) -> list[FrameAt]:
-        """Write frames for the objects that the repository does not hold yet, and return the frames; `admit`
-        then makes the objects reachable. Objects that only other repositories hold are written again, because
-        the time of an upload would otherwise reveal what other repositories have; the collector deletes the
-        copies. `repo_id` None: skip all objects that are stored. Call this before the transaction, so that
-        other writers of the database do not wait for the disk."""
+        """Write frames for those objects that the repository does not hold yet, and return the frames.
+        `admit` then makes the objects reachable. Call this before the transaction, so that other writers of
+        the database do not wait for the disk.
+
+        Objects that only other repositories hold are written again, because the time of an upload would
+        otherwise reveal what other repositories have; the collector deletes the copies. If `repo_id` is None,
+        objects that any repository holds are skipped."""
         if tx is None:
             async with self._db.read() as own:
                 lacking = await self._find_missing(own, repo_id, list(objects))

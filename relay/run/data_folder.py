@@ -28,8 +28,8 @@ def make(folder: Path) -> None:
 
 
 def dev_secrets(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """The secrets in `given`, completed from the folder `secrets/`. A secret that is in neither is made and
-    stored there (0600)."""
+    """Add the secrets that `given` lacks, from the folder `secrets/`, and return all. A secret that is not
+    there either is made and stored there (0600)."""
     secrets_folder = folder / "secrets"
     secrets_folder.mkdir(mode=0o700, exist_ok=True)
     completed = dict(given)

@@ -85,9 +85,9 @@ def amount_of(link: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
 
 @cache
 def count_statement(name: str, stated: bool) -> Select[Any]:
-    """The statement that counts the issues that the filter `name` selects. `name`: one of LEADERS, such as
-    "label". `stated`: count only issues in the state that the SQL parameter `state` names. The other SQL
-    parameters are those of `keyset_of`."""
+    """Make the statement that counts the issues selected by one filter. `name`: the filter, one of LEADERS,
+    such as "label". `stated`: count only issues in the state that the SQL parameter `state` names. The other
+    SQL parameters are those of `keyset_of`."""
     if name == "author":
         link, condition = subject, _FILTERS["author"]
     else:

@@ -189,9 +189,9 @@ class SqliteTx:
 
 
 class NearTx(SqliteTx):
-    """A transaction that runs its statements, which read a few rows by key, on the event loop (see
-    `Database.read`). `near`: the connection used on the event loop. A statement that would have to wait is
-    run by a reader thread instead."""
+    """A transaction whose statements run on the event loop; each must read only a few rows by key (see
+    `Database.read`). `near`: the connection of the event loop. A statement that would have to wait is run by
+    a reader thread instead."""
 
     def __init__(self, database: SqliteDatabase, near: sqlite3.Connection) -> None:
         self._database, self._near = database, near
