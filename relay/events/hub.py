@@ -144,8 +144,8 @@ class Hub:
         return outcome
 
     async def wake_at_events(self, peer: Peer, repo_ids: Collection[str]) -> None:
-        """Wake the peer at each later event of these repositories that it may see. Waking sets its
-        `ready`."""
+        """Wake the peer at each later event of these repositories that it may see. To wake it, its event
+        `ready` is set."""
         for repo_id, audience in (await self.heard_by(peer.account_id, repo_ids)).items():
             peer.sees(repo_id, audience)
             self._listen(peer, repo_id, self._position)

@@ -255,10 +255,10 @@ def route(
 
 
 def _sources_of(handler: Handler, path: str) -> dict[str, str]:
-    """What fills each parameter of the handler: parameter name → a name in FILLED, such as "body" or "view",
-    or a path parameter. A parameter whose type is a Struct gets the body, unless it is called `query`. One
-    parameter may have another name than the path parameter that fills it. Raises TypeError for a parameter
-    without a source."""
+    """Find what fills each parameter of the handler. Returns the parameter's name → a name in FILLED, such as
+    "body" or "view", or a path parameter. A parameter whose type is a Struct gets the body, unless it is
+    called `query`. One parameter may have another name than the path parameter that fills it. Raises
+    TypeError for a parameter that nothing fills."""
     filled = {}
     hints = typing.get_type_hints(handler)
     names = list(inspect.signature(handler).parameters)

@@ -312,8 +312,9 @@ class StrictProtocol(WebSocketProtocol):
             super().close(timeout)
 
     async def open_websocket(self, request: Request, subprotocols: Sequence[str], toll: Toll) -> Socket:
-        """Answer a request that upgrades the connection to a WebSocket. `toll`: see `Socket`. Returns the
-        socket. Raises SanicException for an invalid request."""
+        """Answer a request that upgrades the connection to a WebSocket. `toll`: called with the number of
+        frames just read; returns the seconds to wait before more is read. Returns the socket. Raises
+        SanicException for an invalid request."""
         offered = [Subprotocol(name) for name in subprotocols]
         protocol = ServerProtocol(subprotocols=offered, state=OPEN, max_size=MESSAGE_BYTES)
         answer = protocol.accept(self.sanic_request_to_ws_request(request))

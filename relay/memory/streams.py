@@ -3,8 +3,8 @@
 Only one step runs at a time, because the event loop finds and joins the files of a step and can do nothing
 else meanwhile. The time of a step counts against the reader's budget, and the step is followed by a pause of
 the same length. A reader whose budget is used up continues slowly, because an answer that has begun can no
-longer be refused. A step that waits for memory gives its turn to another, because the holders of that memory
-may wait for a turn.
+longer be refused. A step that has to wait for memory gives its turn to another reader. Otherwise both could
+wait for ever: the readers that hold the memory may need a turn to release it.
 """
 
 from __future__ import annotations

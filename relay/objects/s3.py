@@ -76,8 +76,8 @@ class S3Packs:
 
     async def open(self, owner: str) -> None:
         """Open the bucket. `owner`: the name of this node. Raises StartRefused if the bucket does not answer
-        or belongs to another node. In the mode `native` it is also refused if the store allows to write an
-        object twice."""
+        or belongs to another node. In the mode `native`, StartRefused is also raised if the store allows to
+        write an object twice."""
         try:
             await self._require_owner(owner)
             if self._create:

@@ -4,11 +4,13 @@
     python -m scripts.campaign.tree_merges --histories 500 --seed 1 --moves
 
 Each history is a git repository with two branches that edit, add, delete and replace files, and now and then
-merge each other. With --moves they also move files, often with edits. In histories with moves no line of a
-new file occurs in another file, and texts end with a newline. The reason is that git before 2.44 does not
-count a last line without a newline. svc does not follow moved directories, so git is told not to. Histories
-with several merge bases are counted separately, because svc may find a conflict where git finds none, and the
-reverse. If both merge such a history without a conflict, the files must be the same, except with --moves.
+merge each other. With --moves they also move files, often with edits. git is told not to follow moved
+directories, because svc does not. With --moves a new file shares no line with other files, and texts end with
+a newline, because git before 2.44 does not count a last line without one.
+
+Histories with several merge bases are counted separately, because there svc may find a conflict where git
+finds none, and the reverse. If both merge such a history without a conflict, the files must be the same,
+except with --moves.
 """
 
 from __future__ import annotations
