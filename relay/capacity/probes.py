@@ -27,8 +27,8 @@ class Probes:
         self._last: dict[str, _Last] = {}
 
     async def look(self, name: str, check: Callable[[], Awaitable[None]]) -> None:
-        """Run the health check `name`, by calling `check`, unless it ran shortly before. Raise the error with
-        which it failed then or now. TimeoutError means that the check did not end."""
+        """Run the health check `name`, by calling `check`, unless it ran shortly before. Raise its error if
+        it failed, now or then. TimeoutError means that the check did not end."""
         last = self._last.setdefault(name, _Last())
         async with last.lock:
             if time.monotonic() >= last.until:

@@ -158,7 +158,7 @@ class Credentials:
     async def _authorize_seeing(self, caller: Caller, text: str, params: dict[str, str]) -> Verdict:
         """Verify the token `text` on a route for git, and read the repository into `caller.sight`. If the
         token's restrictions exclude the repository, it counts as missing. Returns the verified token. Raises
-        Unauthorized for an invalid one."""
+        Unauthorized for an invalid token."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         row = await named.row_at(
             self._node.db, params["owner"], params["name"].removesuffix(".git"), verdict.account_id

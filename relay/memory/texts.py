@@ -41,7 +41,7 @@ def make_patch(sides: FileSides) -> Patch:
 
 
 def make_patches(files: Sequence[FileSides], characters: int) -> list[Patch]:
-    """Make the patches of `files` in order, until they have `characters` characters together; at least
+    """Make the patches of `files` in order, until they have `characters` characters together, but at least
     one."""
     patch_list: list[Patch] = []
     for sides in files:
