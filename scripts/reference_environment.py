@@ -249,8 +249,8 @@ def relay_variables() -> tuple[set[str], set[str]]:
 
 
 def client_variables() -> set[str]:
-    """The variables that the client's source names: those called SVC_…, and the common variables of
-    terminals."""
+    """The environment variables that the client's source mentions: those called SVC_…, and the common
+    variables of terminals."""
     found: set[str] = set()
     for room in ("svc", "localstore", "tui", "llm"):
         for path in (ROOT / room).rglob("*.py"):

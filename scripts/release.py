@@ -1,9 +1,10 @@
-"""Builds `svc` as one file for this kind of machine, and adds it to the list that relays offer.
+"""Builds `svc` as one program file for this kind of machine, and adds it to the list of builds that relays
+offer.
 
     python -m scripts.release FOLDER --key FILE [--next PUBLIC]
 
-The list is `release.json`. The file contains the client's packages and the libraries that they need. These
-come from this environment, which is installed from the lock file. The file runs with the same minor version
+The list is `release.json` in FOLDER. The program file contains the client's packages and the libraries that
+they need, from this environment, which is installed from the lock file. It runs with the same minor version
 of Python, unpacks itself once into the user's cache, and is replaced by `svc upgrade`. Builds of the same
 version for other machines stay in the list.
 

@@ -92,9 +92,9 @@ class ListedAccount(msgspec.Struct, frozen=True):
 async def list_accounts(
     url: str, kind: str | None, after: str | None, limit: int
 ) -> tuple[list[ListedAccount], str | None]:
-    """List the accounts that come after the name `after`, in the order of names. Returns (one page of them,
-    name after which the next page begins or None on the last page). `kind`: list only accounts of this
-    kind."""
+    """List one page of the accounts, in the order of names. `after`: the name after which the page begins.
+    `kind`: list only accounts of this kind. Returns (the page, the value of `after` for the next page or None
+    on the last one)."""
     keyset = rows.ACCOUNTS if kind is None else rows.ACCOUNTS_OF_KIND
     values: dict[str, Any] = {"limit": limit + 1} | ({} if kind is None else {"of_kind": kind})
     async with _open_database(url) as db, db.read() as tx:

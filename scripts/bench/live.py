@@ -2,11 +2,11 @@
 
     python -m scripts.bench.live [--devices 200] [--updates 100] [--rounds 3] [--write]
 
-Each device is a real WebSocket, which this process only reads; they belong to several sessions and addresses.
-A keystroke is sent over HTTP once all devices have received the previous one. CPU is that of the relay's
-whole process tree. Times are measured by the sender, on loopback, from the first byte of the request until
-the last device has received the live frame. "With events" means that every device also subscribes to the
-events of the repository. The figures are the lowest of the rounds.
+Each device is a real WebSocket, which this process only reads. The devices belong to several sessions and
+addresses. A keystroke is sent over HTTP once all devices have received the previous one. CPU is that of the
+relay's whole process tree. Times are measured by the sender, on loopback, from the first byte of the request
+until the last device has received the live frame. "With events" means that every device also subscribes to
+the events of the repository. The figures are the lowest of the rounds.
 """
 
 from __future__ import annotations
