@@ -57,8 +57,8 @@ class Compiled:
             self._spell_out(name)
 
     def _spell_out(self, name: str) -> None:
-        """Expand the list parameter `name`, whose items the statement itself contains, as in
-        `column.in_(("a", "b"))`."""
+        """Write one placeholder for each item of the list parameter `name` into the SQL. For lists that are
+        constant in the statement, as in `column.in_(("a", "b"))`."""
         items = {f"{name}_{i}": item for i, item in enumerate(self.defaults.pop(name))}
         self.lists.discard(name)
         self.defaults.update(items)

@@ -83,7 +83,8 @@ class Source:
         return self._objects.object(blob)
 
     def tree(self, tree: str) -> list[Child]:
-        """The entries of a tree that svc can store."""
+        """Those entries of a tree that svc can store: files and directories, but no symbolic links and
+        submodules."""
         if tree not in self._trees:
             self._trees[tree] = [
                 child for child in _children(self._objects.object(tree)) if child.mode not in _NOT_STORED
