@@ -81,10 +81,10 @@ class Sight(NamedTuple):
 class Caller:
     """The caller of one request.
 
-    `nonce`: (key id, nonce) of a signed request, spent when the request takes effect. `lease`: memory
-    reserved for the request; a service reserves more before it loads much. `sight`: the repository's row, if
-    the gate has read it together with the session. `once`: the request's Idempotency-Key. `turn`: the name
-    that a program gave to the piece of its work that this request belongs to (SVC_TURN). `_held`: the
+    `nonce`: (key id, nonce) of a signed request, recorded as used when the request takes effect. `lease`:
+    memory reserved for the request; a service reserves more before it loads much. `sight`: the repository's
+    row, if the gate has read it together with the session. `once`: the request's Idempotency-Key. `turn`: the
+    name that a program gave to the piece of its work that this request belongs to (SVC_TURN). `_held`: the
     transaction with the effect of the request; it stays open until the answer is stored in it.
     """
 
@@ -108,15 +108,16 @@ class Caller:
 
     @property
     def payer(self) -> str:
-        """The key of whoever pays for the work of this request: the account id of a user. For guests and
-        anonymous callers it is their network, because one person may act as many guests."""
+        """The name under which the work of this request is counted. It is the account id of a user. For
+        guests and anonymous callers it is their network, because one person may act as many guests."""
         if self.principal is None or self.principal.is_guest:
             return self.network
         return self.principal.account_id
 
     @property
     def network(self) -> str:
-        """The address or network by which limits are counted; see `relay.http.address`."""
+        """The name under which the caller's address is counted for limits: the address itself for IPv4, its
+        /64 network for IPv6."""
         return network_of(self.address)
 
     def role_of(self, row: Row) -> Role | None:
@@ -140,13 +141,13 @@ class Caller:
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str, effect: bool = True) -> AsyncIterator[Tx]:
-        """A context with a write transaction that locks `names` and the caller's account (for a `View`: its
-        repository instead).
+        """A context with a write transaction. It locks `names` and the caller's account; a `View` locks its
+        repository instead of the account.
 
-        The transaction spends the request's nonce, so that a replay changes nothing, and repeats the gate's
-        checks of session, repository and role under the lock. For a request with an Idempotency-Key the
-        transaction stays open until `conclude` stores the answer in it; if the request was carried out
-        before, AnsweredBefore is raised. `effect=False`: commit at once; the rows are not the effect of the
+        The transaction records the request's nonce as used, so that a replay is refused, and repeats the
+        gate's checks of session, repository and role under the lock. For a request with an Idempotency-Key
+        the transaction stays open until `conclude` stores the answer in it. AnsweredBefore is raised if the
+        request was carried out before. `effect=False`: commit at once; the rows are not the effect of the
         request and stay even if the request fails.
         """
         await self.conclude(None)
@@ -199,7 +200,8 @@ class Caller:
                 await held.__aexit__(type(error), error, error.__traceback__)
 
     async def spend_nonce(self) -> None:
-        """Spend the nonce of a request whose answer is already stored, so that it cannot be replayed."""
+        """Record the nonce of this request as used, so that the request cannot be replayed. Called if the
+        answer is already stored, because then no other transaction does it."""
         if self.nonce is not None:
             async with self.node.db.write(*self._lock_names()) as tx:
                 await self._spend(tx, *self.nonce)
@@ -223,8 +225,8 @@ class Caller:
         return row
 
     def _require_proven(self) -> None:
-        """Raise an error if the caller may perform the operation only as an author, and the service has not
-        checked the authorship (`View.require_author`). Called before each commit."""
+        """Raise an error if the operation is allowed only to an author, and the service has not checked who
+        is the author (`View.require_author`). Called before each commit."""
 
     async def refuse_replay(self) -> None:
         """Raise NotBound if an earlier request has used the same nonce, so that this request is a replay.
@@ -255,9 +257,9 @@ def _replay_error() -> NotBound:
 class View(Caller):
     """A caller and one repository it may see, for one operation on it.
 
-    `role`: None for a reader of a public repository without a role. `policy`: the path rules that hide
-    something from this caller; None if nothing is hidden. Every query for content checks `sees`; operations
-    that need all paths call `require_whole`.
+    `role`: the caller's role there; None for somebody without a role, who reads it because it is public.
+    `policy`: the rules that hide paths from this caller; None if all paths are seen. Every query for content
+    checks `sees`; operations that need all paths call `require_whole`.
     """
 
     repo: RepoRow = None  # type: ignore[assignment]  # dataclass order; the gate always sets it
@@ -267,7 +269,8 @@ class View(Caller):
     _unproven: bool = False
 
     def _lock_names(self) -> list[str]:
-        """The names to lock: the name of the repository, so that its writers run one after the other."""
+        """The names that a write transaction locks: only that of the repository, so that its writers run one
+        after the other."""
         return [repo_name(self.repo.id)]
 
     async def _look_again(self, tx: Tx) -> None:
@@ -284,10 +287,10 @@ class View(Caller):
         await self.load_policy(tx)
 
     def require_allowed(self) -> None:
-        """Raise an error unless the table of rights allows the operation for this caller and state of the
-        repository. If the caller lacks the role, but the table also allows the operation to the author of a
-        thing, such as a comment, nothing is raised. The service must then check the authorship
-        (`require_author`)."""
+        """Raise an error unless the table of rights allows the operation, for this caller and this state of
+        the repository. Some operations are also allowed to the author of a thing, such as a comment. For
+        these a missing role is no error here: the service must then check the authorship by
+        `require_author`."""
         may = self.operation
         me = self.principal
         if me is not None and me.is_guest and not may.guest:

@@ -50,7 +50,8 @@ _LEVELS = {
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Secrets of the operator; None if not given. `managed_key`: 32 raw bytes."""
+    """Secrets that the operator gives to the node, each None if not given. `managed_key`: decoded, 32
+    bytes."""
 
     enroll_challenge: str
     validate_jwt_aud: str
@@ -123,8 +124,8 @@ class Config:
     ssh: ssh_settings.SshSettings | None
 
     def at(self, port: int) -> Config:
-        """This configuration with the port that was bound. With `--dev` and port 0, the origin is known only
-        after binding."""
+        """A copy of this configuration for the port that was bound. With `--dev` and port 0, the origin is
+        known only after binding."""
         if self.port == port:
             return self
         derived = self.public_url == dev_origin(self.host, self.port)
@@ -159,7 +160,8 @@ def dev_origin(host: str, port: int) -> str:
 
 
 def read(variables: Mapping[str, str], *, dev: bool, host: str, port: int, data: Path | None) -> Config:
-    """The configuration, read and checked as a whole. Raises StartRefused with one line."""
+    """Read the configuration and check it as a whole. Raises StartRefused, with one line that says what to
+    do."""
     environment = Environment(variables)
     try:
         return _read(environment, dev, host, port, data)
@@ -284,8 +286,8 @@ def _read_storage(env: Environment, folder: Path) -> Storage:
 
 
 def _database_url(env: Environment, folder: Path, *names: str) -> str:
-    """The database URL in the first of the variables `names` that is set; without one, the URL of a SQLite
-    file in `folder`. POSTGRES_PASSWORD is added to a URL without a password."""
+    """The database URL in the first variable of `names` that is set. If none is set, it is the URL of a
+    SQLite file in `folder`. POSTGRES_PASSWORD is added to a URL without a password."""
     candidates = (env.secret(name) for name in names)
     url = next(filter(None, candidates), None) or f"sqlite:///{folder / 'relay.db'}"
     return urls.with_password(urls.check(url), env.secret("POSTGRES_PASSWORD"))

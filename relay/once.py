@@ -50,9 +50,8 @@ class _Headers(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class StoredAnswer:
-    """The HTTP response to a request with an Idempotency-Key, which is stored so that a repetition of the
-    request gets the same one. `media`: content type; `headers`: all headers except those of the
-    connection."""
+    """The stored HTTP response to a request with an Idempotency-Key. If the request is repeated, it gets the
+    same response. `media`: content type; `headers`: all headers except those of the connection."""
 
     status: int
     body: bytes
@@ -91,8 +90,8 @@ class Once:
     @classmethod
     def of(cls, request: Request, body: bytes, account_id: str | None, key: str | None = None) -> Once:
         """The Idempotency-Key of this request. `key`: the value of a form's field, used instead of the
-        header. Raises Invalid for a key that is not 1 to 255 printable ASCII characters, or if there is no
-        account to which the key could belong."""
+        header. Raises Invalid for a request without an account, to which a key must belong, and for a key
+        that is not 1 to 255 printable ASCII characters."""
         key = key or request.headers.get("idempotency-key")
         if key is None:
             return NEVER_BEFORE
@@ -120,8 +119,8 @@ class Once:
             raise Unavailable("the answer that was kept cannot be read; look whether it was done") from None
 
     async def keep(self, tx: Tx, answer: StoredAnswer) -> None:
-        """Store the answer in the transaction with the effect of the request. Raises QuotaExceeded for an
-        account with too many keys."""
+        """Store the answer in the transaction with the effect of the request. Raises QuotaExceeded if the
+        account has stored too many answers."""
         if self.key is None:
             return
         name, now = self._name(), now_ms()
@@ -152,7 +151,7 @@ class Once:
             )
 
     def _name(self) -> str:
-        """The hash under which the key is stored."""
+        """The hash of the Idempotency-Key, under which its answer is stored."""
         return b64u(self._derive(b"svc-idempotency-name-v1"))
 
     def _box(self) -> SecretBox:

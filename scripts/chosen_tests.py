@@ -77,8 +77,8 @@ def main() -> int:
 
 
 def changed_files(root: Path) -> list[str] | None:
-    """The paths that differ from the last whole check (`refs/checked/whole`), and files that git does not
-    track. None without that ref or without git."""
+    """The paths that differ from the last commit that passed all checks (`refs/checked/whole`), and files
+    that git does not track. Returns None if this ref or git is missing."""
     if _git(root, "rev-parse", "--quiet", "--verify", MARK) is None:
         return None
     differing = _git(root, "diff", "--name-only", "-z", MARK) or ""
@@ -100,8 +100,8 @@ def quick(files: Iterable[str]) -> Choice:
 
 
 def choose(changed: Iterable[str], distance: dict[str, int]) -> Choice:
-    """Choose the nearest test files until the time is used up, and all test files that were changed
-    themselves. `distance`: test file → steps to the nearest change."""
+    """Choose the test files nearest to the changes, as many as fit the time for a test run. Changed test
+    files are always chosen. `distance`: test file → number of imports between it and the nearest change."""
     spent, files, left = 0, list(ALWAYS), []
     own = set(changed)
     for file in sorted(distance, key=lambda name: (distance[name], schedule.seconds(name), name)):
@@ -117,8 +117,8 @@ def choose(changed: Iterable[str], distance: dict[str, int]) -> Choice:
 
 
 def distances(changed: Iterable[str], tests: Iterable[str]) -> dict[str, int]:
-    """Test file → number of steps to the nearest changed file. Test files that reach no changed file are left
-    out."""
+    """Test file → number of imports between it and the nearest changed file. Test files that reach no changed
+    file are left out."""
     changed, tests = list(changed), list(tests)
     graph = _Graph(tests)
     nearest: dict[str, int] = {}

@@ -3,8 +3,8 @@
     python -m scripts.reference            # write the files
     python -m scripts.reference --check    # print which are out of date; exit 1 if one is
 
-Only the meanings of environment variables, which are not in the code, are written here. It is an error if the
-code reads a variable that is not described here, or if a described variable is not read.
+Only the meanings of environment variables are written by hand, in `scripts.reference_environment`. Every
+variable that the code reads must be described there, and no other.
 """
 
 from __future__ import annotations

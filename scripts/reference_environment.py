@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Variable(NamedTuple):
-    """The description of a variable. `default`: what applies if the variable is not set, a value or an
-    effect. `strict`: whether `relay serve` without `--dev` refuses to start if it is not set."""
+    """The description of a variable. `default`: a value, or what happens, if the variable is not set.
+    `strict`: whether `relay serve` without `--dev` needs the variable to start."""
 
     default: str
     meaning: str
@@ -249,8 +249,8 @@ def relay_variables() -> tuple[set[str], set[str]]:
 
 
 def client_variables() -> set[str]:
-    """The variables that the client's source names: those called SVC_…, and the common variables of
-    terminals."""
+    """The environment variables that the client's source mentions: those called SVC_…, and the common
+    variables of terminals."""
     found: set[str] = set()
     for room in ("svc", "localstore", "tui", "llm"):
         for path in (ROOT / room).rglob("*.py"):

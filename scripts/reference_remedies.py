@@ -44,8 +44,8 @@ def sentences() -> set[tuple[str, str, str]]:
 
 
 def _sentences(module: ast.Module, known: dict[str, type[SvcError]]) -> Iterator[tuple[str, str]]:
-    """Yields (error code, text) for each text in an error class, and for each text with which an error is
-    raised. `known`: error classes by name."""
+    """Yields (error code, text) for each text inside an error class, and for each text that is passed to an
+    error when it is raised. `known`: error classes by name."""
     for node in ast.walk(module):
         if isinstance(node, ast.Call):
             kind = known.get(getattr(node.func, "id", getattr(node.func, "attr", "")))

@@ -1,9 +1,10 @@
-"""Builds `svc` as one file for this kind of machine, and adds it to the list that relays offer.
+"""Builds `svc` as one program file for this kind of machine, and adds it to the list of builds that relays
+offer.
 
     python -m scripts.release FOLDER --key FILE [--next PUBLIC]
 
-The list is `release.json`. The file contains the client's packages and the libraries that they need. These
-come from this environment, which is installed from the lock file. The file runs with the same minor version
+The list is `release.json` in FOLDER. The program file contains the client's packages and the libraries that
+they need, from this environment, which is installed from the lock file. It runs with the same minor version
 of Python, unpacks itself once into the user's cache, and is replaced by `svc upgrade`. Builds of the same
 version for other machines stay in the list.
 
@@ -103,8 +104,8 @@ def release(folder: Path, key: DeviceKey, next_key: str | None = None, version: 
 
 
 def write(program: Path, version: str, trusted: Sequence[str]) -> None:
-    """Write the program as one executable file. `trusted`: the public keys whose builds may replace the
-    program."""
+    """Write the program as one executable file. `trusted`: public keys; only a build signed by one of them
+    may replace the program."""
     with tempfile.TemporaryDirectory() as temporary:
         sources = Path(temporary)
         stamp.copy(sources, stamp.EDITIONS[0])
@@ -160,8 +161,8 @@ def _packages(sources: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _needed(sources: Path) -> Iterator[tuple[str, Path]]:
-    """Yields (name in the program file, path) of the files of all distributions that the client needs: the
-    ones that its packages import, and all their dependencies."""
+    """Yields (name in the program file, path) of the files of every distribution that the client needs: those
+    that its packages import, and their dependencies."""
     owners = metadata.packages_distributions()
     imported = {name for package in CLIENT for name in _imported(sources / package)}
     wanted = sorted({owner for name in imported for owner in owners.get(name, ()) if owner.lower() != "svc"})
@@ -190,8 +191,8 @@ def _needed(sources: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _extras(project: str, wanted: set[str]) -> Iterator[str]:
-    """Yields those requirements of the project that name extras, such as `httpx[socks]`, and whose
-    distribution is in `wanted`."""
+    """Yields the requirements of the project that ask for an extra of a distribution, such as `httpx[socks]`.
+    Only distributions in `wanted` are considered."""
     for text in metadata.distribution(project).requires or ():
         one = Requirement(text)
         if one.extras and _plain(one.name) in wanted and one.marker is None:

@@ -57,8 +57,8 @@ def main() -> int:
 
 
 def versitygw(folder: Path, port: int, running: contextlib.ExitStack) -> str:
-    """Start versitygw on a folder. Returns the value of TEST_S3_CONDITIONAL_PUT for it. `running`: closing it
-    ends the server."""
+    """Start versitygw on a folder. Returns the value that TEST_S3_CONDITIONAL_PUT must have for versitygw.
+    `running`: closing it ends the server."""
     program = shutil.which("versitygw") or str(_built())
     (folder / "data").mkdir()
     running.enter_context(
@@ -82,8 +82,8 @@ def _built() -> Path:
 
 
 def swift(folder: Path, port: int, running: contextlib.ExitStack) -> str:
-    """Start Swift: a proxy, and one server of each kind, with one replica. Returns the value of
-    TEST_S3_CONDITIONAL_PUT for it. `running`: closing it ends the servers."""
+    """Start Swift: a proxy, and one server of each kind, with one replica. Returns the value that
+    TEST_S3_CONDITIONAL_PUT must have for Swift. `running`: closing it ends the servers."""
     ports = {name: free_port() for name in SERVERS}
     for name, at in ports.items():
         builder = folder / f"{name}.builder"

@@ -1,9 +1,9 @@
 """Makes a backup while relays serve.
 
 The database is copied first and the packs second, because packs only grow while the collector is paused.
-Renaming `manifest.json` into place completes a backup. Only then are files of the older backup deleted; none
-of its files is ever changed. After an interruption the older backup, if there was one, is still whole. The
-next attempt reuses the packs that were copied.
+Renaming `manifest.json` into place completes the backup. Until then the files of an older backup are neither
+changed nor deleted, so an interruption leaves it whole. The next attempt reuses the packs that were
+copied.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
 
 
 async def _copy_database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]:
-    """Copy all rows as of one moment. Returns (the packs that the rows refer to as pairs of name and size,
-    number of rows)."""
+    """Copy all rows as of one moment. Returns (name and size of each pack that the rows refer to, number of
+    rows)."""
     revision = await db.schema_version()
     if revision != migrations.HEAD:
         raise Invalid(

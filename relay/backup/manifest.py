@@ -57,8 +57,8 @@ class BackupManifest(msgspec.Struct, frozen=True):
 
 
 def read(backup: Path) -> BackupManifest:
-    """Read the manifest of the backup in this folder. Raises Invalid if there is none, or if it has another
-    version."""
+    """Read the manifest of the backup in this folder. Raises Invalid for a folder without a manifest, and for
+    one of another version."""
     try:
         raw = (backup / MANIFEST).read_bytes()
         version = msgspec.json.decode(raw, type=_Versioned).v

@@ -74,8 +74,8 @@ async def write(tx: Tx, to: Path) -> int:
 
 
 def read(path: Path) -> Iterator[Rows]:
-    """The tables in the file of a backup, in its order. Raises Invalid for a file that `write` has not
-    made."""
+    """Yields the tables in the file of a backup, in the order of the file. Raises Invalid for a file that
+    `write` has not made."""
     items = _items(path)
     item = next(items, None)
     while item is not None:
@@ -94,8 +94,8 @@ def _begin(table: Table) -> Begin:
 
 
 class _Items:
-    """Writes items, as the module describes them, to the file of a backup. Its method `rows` may be called on
-    a thread, one call at a time."""
+    """Writes the items of a backup's database file, compressed. Its method `rows` may be called on a thread,
+    one call at a time."""
 
     def __init__(self, writing: Writing) -> None:
         self._writing = writing

@@ -10,6 +10,6 @@ _KINDS: dict[str, Literal["guest", "org"]] = {"guest": "guest", "org": "org"}
 
 
 def to_actor(id: str, handle: str | None, kind: str) -> Actor:
-    """Make the Actor that names an account in answers. `handle`: None if the account has none. `kind`: kept
-    if it is "guest" or "org", otherwise "user"."""
+    """Make the Actor that names an account in answers. `handle`: None for an account without one. `kind`:
+    "guest" and "org" are kept; every other kind becomes "user"."""
     return Actor(id=id, handle=handle, kind=_KINDS.get(kind, "user"))

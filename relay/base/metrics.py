@@ -30,8 +30,8 @@ class _Count:
 
 @dataclass(slots=True)
 class _RouteTimes:
-    """Times of the requests to one route. `total`: the sum of their seconds. `counts`: how many requests fell
-    into each bucket; a request falls into the bucket of the lowest bound that its time does not exceed."""
+    """Times of the requests to one route. `total`: the sum of their seconds. `counts`: for each of the bounds
+    `_BOUNDS`, how many requests took at most this time, but longer than the bound before."""
 
     total: float = 0.0
     counts: list[int] = field(default_factory=lambda: [0] * len(_BOUNDS))

@@ -1,6 +1,6 @@
-"""Splits texts into words for the search. The relay keeps the index of these words in a table of its own,
-because the text searches of SQLite and PostgreSQL split texts differently, and neither returns the newest
-matches without sorting all matches."""
+"""Splits texts into words for the search. The relay keeps the index of these words in a table of its own. The
+text searches of SQLite and PostgreSQL would split texts differently, and both would sort all matches to find
+the newest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Cached results of health checks that write something. Each check runs once at a time and its result is
-valid for a short time, so that frequent readiness requests cost nothing."""
+"""Cached results of health checks that write something. A check never runs twice at the same time, and its
+result is valid for a short time. So frequent readiness requests cost nothing."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Probes:
         self._last: dict[str, _Last] = {}
 
     async def look(self, name: str, check: Callable[[], Awaitable[None]]) -> None:
-        """Raise the error with which the health check `name` failed, if it failed. `check` is called unless
-        it ran shortly before. An error of type TimeoutError means that the check did not end."""
+        """Run the health check `name`, by calling `check`, unless it ran shortly before. Raise its error if
+        it failed, now or then. TimeoutError means that the check did not end."""
         last = self._last.setdefault(name, _Last())
         async with last.lock:
             if time.monotonic() >= last.until:

@@ -69,9 +69,9 @@ class Quota:
 
 
 async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | None) -> None:
-    """Count `objects` objects of `size` bytes in total that a repository newly reaches (negative: no longer
-    reaches). `quota`: the limits of this node; None for no limit. Raises QuotaExceeded, which rolls the
-    transaction back, if the owner is then above the limit."""
+    """Count the objects that a repository newly reaches: their number `objects` and their total `size` in
+    bytes. Both are negative if it no longer reaches them. `quota`: the limits of this node; None if nothing
+    is limited. Raises QuotaExceeded if the owner is then above the limit; this rolls the transaction back."""
     more = {"more_bytes": size, "more_objects": objects}
     marked = await tx.one(rows.COUNT_REPO, of_repo=repo_id, **more)
     if marked is None:

@@ -2,10 +2,12 @@
 
 The history of a seal consists of its parents and merge sources, and of their histories. A merge source of a
 seal is a seal that was merged into it, other than by a squash or a rebase. It counts only if the repository
-has it. History is listed from the newest to the oldest seal, in an order that never changes: a seal comes
-before all its ancestors. For this order each seal has a listed time, which is never before that of an
-ancestor, and a rank, which is higher than that of an ancestor with the same time. So a walk down to a time
-returns every newer seal.
+has it.
+
+History is listed from the newest to the oldest seal, in an order that never changes: a seal comes before all
+its ancestors. For this order each seal has a listed time, which is never before that of an ancestor. It also
+has a rank, which is higher than that of an ancestor with the same time. So a walk down to a time returns
+every newer seal.
 """
 
 from __future__ import annotations
@@ -47,8 +49,9 @@ _LISTED = or_(seal_source.c.strategy.is_(None), *(seal_source.c.strategy == one 
 
 
 def _walk(start: ColumnElement[bool]) -> CTE:
-    """The ids of the seals that `start` selects, of their parents, and so on, down to the generation in the
-    SQL parameter `floor`. A seal's generation is one more than the highest of its parents'."""
+    """A recursive query of the seals that `start` selects, their parents, and so on; it yields their ids. It
+    ends at the generation in the SQL parameter `floor`. A seal's generation is one more than the highest
+    generation of its parents."""
     walk = select(seal.c.id).where(start).cte("walk", recursive=True)
     parent: Any = seal.alias("parent")
     step = (
@@ -73,8 +76,8 @@ def ordered_at(table: FromClause) -> ColumnElement[int]:
 
 
 def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
-    """The ids of the seals that `start` selects and of all seals in their history, back to the time in the
-    SQL parameter `since`."""
+    """A recursive query of the seals that `start` selects and of their history; it yields their ids. It goes
+    back to the time in the SQL parameter `since`."""
     walk = select(seal.c.id).where(start).cte("walk", recursive=True)
     above: Any = seal.alias("above")
     up, merged = _up(walk, above, dialect)
@@ -86,13 +89,13 @@ def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
 
 
 def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElement[int]]:
-    """One step of a recursive query from seals to their parents and merge sources. `above`: the alias of the
-    table of seals for these. Returns (FROM clause: the rows of `walk` joined with `above`, column: whether
-    the seal was reached as a merge source).
+    """One step of a recursive query, from the seals in `walk` to their parents and merge sources. `above`:
+    the table of seals, under an alias, in which these are found. Returns (FROM clause that joins `walk` with
+    `above`, column that tells whether a seal was reached as a merge source).
 
     Parents and merge sources are in one FROM clause, because the recursive part of a query may have only one.
     PostgreSQL needs LATERAL, to look up parents and sources for each seal instead of reading both tables
-    whole. SQLite has no LATERAL; there, each row of the walk is doubled: one copy is joined with the parents,
+    whole. SQLite has no LATERAL. There each row of the walk is doubled: one copy is joined with the parents,
     the other with the merge sources.
     """
     if dialect == "postgresql":
@@ -114,8 +117,8 @@ def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElem
 
 
 def _first_parents() -> CTE:
-    """The seal in the SQL parameter `head`, its first parent, the first parent of that, and so on, for at
-    most as many steps as the SQL parameter `steps` says: rows of (seal id, number of steps from `head`)."""
+    """A recursive query that follows first parents, from the seal in the SQL parameter `head` for at most
+    `steps` steps. Its rows are (seal id, number of steps from `head`)."""
     top = select(seal.c.id, literal(0).label("down")).where(_HEAD)
     line = top.cte("line", recursive=True)
     step = (
@@ -147,8 +150,8 @@ def _select_seals(walk: CTE, *columns: Any) -> Select[Any]:
 
 
 def _at_path(walk: CTE) -> Select[Any]:
-    """A query of the seals in `walk` that changed the path in the SQL parameter `path` or a path below it, or
-    that have no parents. Its columns: seal id, length of the longest chain of parents, root of the tree."""
+    """A query of those seals in `walk` that changed the path in the SQL parameter `path` or a path below it.
+    Seals without parents are included. Its columns: seal id, generation (see `_walk`), root of the tree."""
     return _select_seals(walk, seal.c.generation, root_in(bindparam("repo_id"))).where(
         or_(seal.c.generation == FIRST, _TOUCHES)
     )

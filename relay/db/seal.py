@@ -65,9 +65,9 @@ class SealDraft(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(slots=True, frozen=True)
 class PrepareRow:
-    """Seals that were prepared for a branch and wait for a signature. `purpose`: the operation that may land
-    them; `subject`: the number of the proposal that they belong to, or None; `at_seq`: number of the last
-    live update in them."""
+    """Seals that were prepared for a branch and wait for a signature. `purpose`: the operation that may make
+    them part of the branch. `subject`: the number of the proposal that they belong to, or None. `at_seq`:
+    number of the last live update in them."""
 
     id: str
     purpose: Purpose
@@ -97,8 +97,8 @@ OWN_COLUMNS = (
 
 
 def root_in(repo_id: Any) -> ColumnElement[bytes]:
-    """An SQL expression for queries of the table `seal`: the root of a seal's tree in the repository
-    `repo_id`, which may have its own, partial tree for the seal."""
+    """An SQL expression for queries of the table `seal`: the root of a seal's tree, as the repository
+    `repo_id` has it. A repository may have its own, partial tree for a seal."""
     own = select(repo_seal.c.root).where(repo_seal.c.repo_id == repo_id, repo_seal.c.seal_id == seal.c.id)
     return func.coalesce(own.correlate(seal).scalar_subquery(), seal.c.root)
 
@@ -120,8 +120,8 @@ FROM = seal.join(account, account.c.id == seal.c.account_id).join(
 
 
 def held_by(repo_id: Any) -> ColumnElement[bool]:
-    """The condition that a row of `seal` belongs to this repository: the seal was made there, or came there
-    with a fork or a proposal."""
+    """The SQL condition that a seal belongs to this repository. It was made there, or came there with a fork
+    or a proposal."""
     came = select(repo_seal.c.seal_id).where(repo_seal.c.repo_id == repo_id, repo_seal.c.seal_id == seal.c.id)
     return or_(seal.c.repo_id == repo_id, came.correlate(seal).exists())
 
@@ -239,8 +239,8 @@ def to_prepared(columns: Row) -> PrepareRow:
 
 
 async def resolve(tx: Tx, repo_id: str, text: str) -> str | None:
-    """The full seal id for `text`, which is an id or the beginning of exactly one id of this repository; None
-    for other text."""
+    """The full seal id for `text`, the beginning of exactly one seal id of this repository. Returns None for
+    other texts, and for a text of fewer than SHORTEST digits."""
     if not SHORTEST <= len(text) <= _ID_DIGITS or not HEX_DIGITS.issuperset(text):
         return None
     last = text.ljust(_ID_DIGITS, "f")

@@ -1,10 +1,10 @@
-"""Channels carry the frames of a branch (messages with its changes) to its listeners, in the order of the
-event log.
+"""Channels carry the live frames of a branch (messages with its changes) to its listeners, in the order of
+the event log.
 
-A frame is written together with its event, in the transaction that moves the live frontier. The hub delivers
-the event after all earlier events. If the earlier events changed rights, the rights are read again first.
-Then the frame is delivered to the channels of the branch. The process that accepted an update still has its
-frame in memory; other processes read it from the database.
+A live frame is written together with its event, in the transaction that moves the live frontier. The hub
+delivers the event after all earlier events. If the earlier events changed rights, the rights are read again
+first. Then the frame is delivered to the channels of the branch. The process that accepted an update still
+has its frame in memory; other processes read it from the database.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ LIVE = LEVEL["writer"]  # the level needed for unsealed edits
 
 
 def refusal(level: int) -> SvcError:
-    """The error for a listener whose access level is too low for a channel."""
+    """The error for a listener who may not see the live edits of a branch. `level`: the level of events that
+    the listener may see in the repository; 0 for none."""
     return Forbidden("live edits are for those who may write") if level else NotFound()
 
 
@@ -79,16 +80,16 @@ class Channels:
 
     @property
     def repos(self) -> Collection[str]:
-        """The ids of repositories with channels."""
+        """The ids of the repositories for whose branches channels are open."""
         return self._of_repo.keys()
 
     def peers(self, repo_id: str) -> set[Peer]:
-        """The peers that have channels in this repository."""
+        """The peers that have channels for branches of this repository."""
         return {channel.peer for channel in self._of_repo.get(repo_id, ())}
 
     def allow(self, peer: Peer, repo_id: str, level: int) -> None:
         """End the peer's channels in the repository if it may no longer see live edits there. `level`: the
-        level at which it now sees the repository; 0 means not at all."""
+        level of events that it may now see (`relay.events.log.LEVEL`); 0 for none."""
         if level < LIVE:
             for channel in [
                 open_channel for open_channel in self._of_repo.get(repo_id, ()) if open_channel.peer is peer
@@ -105,14 +106,14 @@ class Channels:
     # --- frames
 
     def remember(self, frame: Frame) -> None:
-        """Keep a frame that this process committed, until its event is delivered."""
+        """Keep a live frame that this process committed, until its event is delivered."""
         if frame.branch_id in self._rooms:
             self._fresh[frame.branch_id, frame.seq] = frame
             if len(self._fresh) > FRESH:
                 self._fresh.popitem(last=False)
 
     async def hand_out(self, branch_id: str, seq: int) -> None:
-        """Deliver the frame that ends at `seq` to the channels of the branch."""
+        """Deliver the live frame that ends with the update number `seq` to the channels of the branch."""
         frame = self._fresh.pop((branch_id, seq), None)
         if all(channel.waiting is None and channel.seq >= seq for channel in self._listening(branch_id)):
             return
@@ -124,8 +125,8 @@ class Channels:
             channel.offer(frame)
 
     async def since(self, tx: Tx, branch_id: str, since: int, seq: int) -> list[Frame] | None:
-        """Read the frames from `since` to `seq`, the current number. Returns None if some of them were
-        deleted or there are too many."""
+        """Read the live frames from the update number `since` to `seq`, the current one. Returns None if some
+        of them were deleted or there are too many."""
         if since == seq:
             return []
         count, weight = await tx.one(rows.WEIGHT, branch_id=branch_id, since=since) or (0, 0)

@@ -93,9 +93,9 @@ class Followers:
         return len(events)
 
     async def _begin(self, follower: Follower) -> None:
-        """Set the cursor of a new follower to the end of the log, before any event is handled. A cursor that
-        is beyond the end is moved back, because a restored database may have fewer events than were handled,
-        and assigns their numbers again."""
+        """Set the cursor of a new follower to the end of the log, before any event is handled. A cursor
+        beyond the end is moved back to it. That happens after a restore from a backup: the log then has fewer
+        events than were handled, and new events get the numbers of the lost ones."""
         async with self._db.write(f"follow {follower.name}") as tx:
             end = await self._last_settled(tx)
             await tx.many(rows.CURSOR_FIRST, [{"name": follower.name, "at": end}])

@@ -45,8 +45,9 @@ Rights = Callable[[Collection[str], Collection[str]], Awaitable[Seen]]
 
 
 class Hub:
-    """Delivers the events of the log to the listeners of one process. `rights`: a function that reads the
-    levels at which accounts may see repositories. If None, they are read from the database."""
+    """Delivers the events of the log to the listeners of one process. `rights`: a function that reads which
+    levels of events (reader, writer or owner) accounts may see in repositories. If None, they are read from
+    the database."""
 
     def __init__(self, db: Database, rights: Rights | None = None) -> None:
         self._db = db
@@ -124,10 +125,10 @@ class Hub:
         peer.close()
 
     async def subscribe(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync | Hidden:
-        """Subscribe the peer to a repository: queue its events after `since`, or only new events if `since`
-        is None. Returns Hidden if the peer may not see the repository, and Resync if the peer is too far
-        behind. During this call nothing may be read from the peer's queue, because queued events may turn out
-        to be hidden."""
+        """Subscribe the peer to a repository. Its events after `since` are queued; if `since` is None, only
+        new ones. Returns Hidden if the peer may not see the repository. Returns Resync if too many events are
+        missing, so that the peer has to load it again. Nothing may be read from the peer's queue during this
+        call, because queued events may turn out to be hidden."""
         self.unsubscribe(peer, repo_id)
         audience = await self._may_see(peer, repo_id)
         if audience is None:
@@ -143,8 +144,8 @@ class Hub:
         return outcome
 
     async def wake_at_events(self, peer: Peer, repo_ids: Collection[str]) -> None:
-        """Wake the peer at each later event of these repositories that it may see. Waking sets its
-        `ready`."""
+        """Wake the peer at each later event of these repositories that it may see. To wake it, its event
+        `ready` is set."""
         for repo_id, audience in (await self.heard_by(peer.account_id, repo_ids)).items():
             peer.sees(repo_id, audience)
             self._listen(peer, repo_id, self._position)
@@ -186,9 +187,9 @@ class Hub:
     async def poll(
         self, levels: Mapping[str, Audience], since: int | None
     ) -> tuple[list[Event], int, bool, bool]:
-        """Read the events after `since` of these repositories. `levels`: the level at which the caller sees
-        each repository. Returns (events, next, more, lost): the events, the number from which to continue,
-        whether there are more events, and whether events after `since` were deleted."""
+        """Read the events after `since` of some repositories. `levels`: repository id → who the caller is
+        there (reader, writer or owner), which decides what events it sees. Returns (events, the number from
+        which to continue, whether there are more events, whether events after `since` were deleted)."""
         last = await self._last_settled()  # one number for many repositories: stay below the horizon
         if since is None or not levels:
             return [], last, False, False
@@ -205,15 +206,16 @@ class Hub:
         return visible, logged[-1].id, True, False
 
     async def heard_by(self, account_id: str, repo_ids: Collection[str]) -> dict[str, Audience]:
-        """The level at which this account may see each of these repositories, by repository id. Hidden
-        repositories are left out."""
+        """Who this account is in each of these repositories: reader, writer or owner. This decides which of
+        their events it may see. Returns repository id → this level; hidden repositories are left out."""
         seen = await self._rights({account_id}, repo_ids)
         return {repo_id: seen[account_id, repo_id] for repo_id in repo_ids if (account_id, repo_id) in seen}
 
     # --- rights
 
     async def may_hear(self, peer: Peer, repo_id: str) -> int:
-        """The level at which the peer may see the repository now; 0 if it may not see it."""
+        """The level of events (see `relay.events.log.LEVEL`) that the peer may now see of the repository; 0
+        for none."""
         audience = await self._may_see(peer, repo_id)
         return peer.level(audience) if audience else 0
 
@@ -226,7 +228,8 @@ class Hub:
         return _audiences(rights, accounts)
 
     async def _ask_again(self, repo_ids: Collection[str]) -> None:
-        """Read again, with one query, at which levels the peers of these repositories may see them."""
+        """Read again which levels of events the peers that follow these repositories may see there, with one
+        query for all."""
         peers = {
             (peer, watched_id)
             for watched_id in repo_ids

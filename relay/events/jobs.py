@@ -5,10 +5,10 @@
         await jobs.add(tx, "webhook", {"delivery": id})   # exists exactly when the transaction commits
 
 Handlers are registered at start-up. Each kind of job has its own pace: a number of slots in one process, a
-deadline, and pauses after failures. A kind that is slow or hangs does not delay other kinds. Within a kind, a
-lane (such as one host) does not delay other lanes. A lease is renewed while its job runs. If a worker dies,
-its job is run again when the lease has ended. Periodic work is a job with the key `kind:hour`, so that it
-runs once although several processes add it.
+deadline, and pauses after failures. A kind that is slow or hangs does not delay other kinds. Jobs of one kind
+may be divided into lanes, such as one for each host; a slow lane does not delay the others. A lease is
+renewed while its job runs. If a worker dies, its job is run again when the lease has ended. Periodic work is
+a job with the key `kind:hour`, so that it runs once although several processes add it.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ Handler = Callable[[dict[str, Any]], Awaitable[None]]
 
 @dataclass(slots=True, frozen=True)
 class Pace:
-    """How jobs of one kind are run. `slots`: how many run in a process at a time. `each`: how many of one
-    lane run at a time. `deadline`: milliseconds after which a job is stopped. `attempts`: number of tries.
-    `retry`: pause after the first failure, in milliseconds; it doubles after each failure, up to
-    `longest`."""
+    """How jobs of one kind are run. `slots`: how many run in a process at a time. `each`: how many of these
+    may belong to one lane, such as one host. `deadline`: milliseconds after which a job is stopped.
+    `attempts`: number of tries. `retry`: pause after the first failure, in milliseconds; it doubles after
+    each failure, up to `longest`."""
 
     slots: int = 2
     deadline: int = 270 * SECOND
@@ -67,7 +67,7 @@ class LeaseLost(Exception):
 
 
 class Jobs:
-    """Runs the jobs of the table in one process."""
+    """Runs jobs in one process. The jobs are in a table of the database."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -107,8 +107,8 @@ class Jobs:
     ) -> None:
         """Queue a job in the caller's transaction. `run_at`: when to run it, in milliseconds; None means at
         once. A job for a later time may start up to `POLL` late. `key`: if a job with this key exists
-        already, nothing is added. `lane`: a name for jobs that slow each other down, such as their host;
-        needed if the kind limits how many of one lane run at a time (`Pace.each`)."""
+        already, nothing is added. `lane`: a group of jobs, such as those for one host. It is needed if the
+        kind limits how many jobs of one lane run at a time (`Pace.each`)."""
         await tx.many(
             rows.INSERT,
             [

@@ -83,7 +83,8 @@ def to_logged(columns: Row) -> Logged:
 
 
 def audience_of(role: Role | None) -> Audience:
-    """The audience level of a role. None stands for a reader of a public repository without a role."""
+    """The audience to which somebody with this role belongs: reader, writer or owner. None stands for a
+    reader of a public repository without a role."""
     if role == "owner":
         return "owner"
     return "writer" if role in ("write", "admin") else "reader"

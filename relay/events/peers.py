@@ -1,8 +1,8 @@
 """Listeners (peers) and their queues.
 
-Every peer has a queue of limited length. If a peer reads too slowly, its queue is dropped, and it is told to
-resync its repositories and to bootstrap its branches (to download their live frontiers again). Nothing waits
-for a peer.
+Every peer has a queue of limited length. If a peer reads too slowly, its queue is dropped. The peer is told
+to load its repositories again (resync), and to download the live frontiers of its branches again (bootstrap).
+Nothing waits for a peer.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class Shared:
 
 
 class Frame:
-    """A live frame: the changes that bring a branch from number `after` to number `seq`. It has the fields of
-    the message `Live` except the channel. `message` is None if the frame is too large to send; a listener
-    then has to bootstrap (download the live frontier again)."""
+    """A live frame: the changes that bring a branch from the update number `after` to the update number
+    `seq`. It has the fields of the message `Live` except the channel. `message` is None if the frame is too
+    large to send; a listener then has to bootstrap (download the live frontier again)."""
 
     __slots__ = ("after", "branch_id", "message", "seq")
 
@@ -96,8 +96,8 @@ class Channel:
 
     `seq`: number of the last update that was queued. `waiting`: live frames that arrived while the channel is
     being opened; None once it is open. `ended`: why the channel ended. `conn`, `who` and `device`: how its
-    user is named to others on the branch, as in `Person`. `news`: people whose arrival (a person) or
-    departure (None) was not yet announced here, by `conn`.
+    user is named to others on the branch, as in `Person`. `news`: people who arrived or left and are not yet
+    announced here. It maps `conn` to the person who arrived, or to None for one who left.
     """
 
     number: int
@@ -116,9 +116,9 @@ class Channel:
     news: dict[str, Person | None] = field(default_factory=dict)
 
     def offer(self, frame: Frame) -> None:
-        """Queue a frame if it follows the last one that was queued. Otherwise drop the queue; the listener
-        then has to bootstrap (download the live frontier again). While the channel is being opened, frames
-        are kept for later."""
+        """Queue a live frame if it follows the last one that was queued. Otherwise drop the queue; the
+        listener then has to bootstrap (download the live frontier again). While the channel is being opened,
+        frames are kept for later."""
         if self.waiting is not None:
             self.waiting.append(frame)
             return
@@ -149,7 +149,7 @@ class Channel:
 
 
 class _OfBranch:
-    """A frame in the queue of a peer, for one of its channels."""
+    """A live frame in the queue of a peer, for one of its channels."""
 
     __slots__ = ("_message", "channel", "repo_id")
 
@@ -184,10 +184,10 @@ class Peer:
     events that it may see in any repository. `until`: the time in milliseconds at which it is closed; None
     for the end of its session.
 
-    `cursors`: last queued event, by repository. `levels`: level that the peer may see (see
+    `cursors`: id of the last queued event, by repository. `levels`: level that the peer may see (see
     `relay.events.log.LEVEL`), by repository. `channels`: channels by their number. `gaps`: channels that lost
-    frames. `meeting`: channels with news of people. `at_once`: a function that sends messages directly; it
-    returns False if the reader has not received all earlier ones.
+    live frames. `meeting`: channels with unsent news of people. `at_once`: a function that sends messages
+    directly; it returns False if the reader has not received all earlier ones.
     """
 
     session_id: str | None
@@ -243,8 +243,8 @@ class Peer:
         return self.at_once((text,))
 
     def sees(self, repo_id: str, audience: Audience | None) -> None:
-        """Set the level at which the peer sees a repository from now on. None means that it may not see it;
-        queued events of the repository are then dropped."""
+        """Set the level of events that the peer sees in a repository from now on: reader, writer or owner. If
+        `audience` is None, the peer may not see the repository, and its queued events are dropped."""
         if audience is not None:
             self.levels[repo_id] = self.level(audience)
             return
@@ -253,8 +253,8 @@ class Peer:
         self.ready.set()
 
     def level(self, audience: Audience) -> int:
-        """The level of events that the peer sees in a repository: that of `audience`, which its account has
-        there, but at most the peer's own highest level."""
+        """The level of events that the peer sees in a repository for which its account belongs to `audience`.
+        It is never above the peer's own highest level (`most`)."""
         return min(LEVEL[audience], LEVEL[self.most])
 
     def forget(self, repo_id: str) -> None:
@@ -265,7 +265,7 @@ class Peer:
         self._keep(lambda queued: not (isinstance(queued, QueuedEvent) and queued.repo_id == repo_id))
 
     def leave(self, channel: Channel) -> None:
-        """End a channel of the peer and drop its queued frames."""
+        """End a channel of the peer and drop its queued live frames."""
         if self.channels.get(channel.number) is channel:
             del self.channels[channel.number]
         self.gaps.pop(channel, None)
@@ -277,10 +277,9 @@ class Peer:
         self.queued = sum(len(queued.text) for queued in self.queue)
 
     def drain(self) -> list[bytes]:
-        """Take messages out of the queue, as JSON texts of about AT_ONCE bytes at most. The order is:
-        channels that ended, repositories that became hidden, events and live frames, then which repositories
-        and branches the peer has to load again, and news of people. The event `ready` stays set if messages
-        are left."""
+        """Take messages out of the queue, as JSON texts of about AT_ONCE bytes at most. First come channels
+        that ended and repositories that became hidden, then events and live frames. Last come what the peer
+        has to load again, and news of people. The event `ready` stays set if messages are left."""
         texts = [_encode(end) for end in self.ended]
         texts += [_encode(Hidden(repo_id=repo_id)) for repo_id in self.hidden]
         self.ended, self.hidden = [], []
@@ -299,7 +298,7 @@ class Peer:
         return texts
 
     def take_frames(self) -> list[bytes]:
-        """Take the queued frames of channels out of the queue and return them. Queued events are dropped."""
+        """Take the queued live frames out of the queue and return them. Queued events are dropped."""
         self._keep(lambda queued: not isinstance(queued, QueuedEvent))
         self.lost, self.hidden = set(), []
         frames: list[bytes] = []

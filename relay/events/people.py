@@ -198,7 +198,7 @@ class People:
         self._announce_soon(branch_id, room)
 
     def _announce_soon(self, branch_id: str, room: _Room) -> None:
-        """Announce the news of a branch soon, at most once in PEOPLE_EACH seconds."""
+        """Announce soon who arrived, moved or left on a branch, at most once in PEOPLE_EACH seconds."""
         if room.telling is None:
             wait = max(0.0, room.announced_at + PEOPLE_EACH - monotonic())
             room.telling = asyncio.get_running_loop().call_later(wait, self._announce, branch_id, room)

@@ -4,8 +4,7 @@ device key alone.
 The verification of a token is cached by its digest. Whether the session and account of the token are still
 active is read from the database for every request. A request must be signed
 (`localstore.core.identity.request_signature`) if it changes something by a token, or is made by a device key
-alone. The Caller keeps the nonce of a signed change. The transaction with the effect of the change spends the
-nonce.
+alone. The nonce of a signed change is recorded as used in the transaction with the effect of the change.
 """
 
 from __future__ import annotations
@@ -56,14 +55,14 @@ class Credentials:
     async def identify(
         self, caller: Caller, request: Request, incoming: Incoming, body: bytes, params: dict[str, str]
     ) -> None:
-        """Identify the sender and set the principal of `caller`. `params`: the parameters in the request's
+        """Find out who sent the request, and record it in `caller`. `params`: the parameters in the request's
         path by name.
 
         An invalid Authorization header or signature is refused on every route (Unauthorized, NotBound). A
-        stale cookie is ignored on open routes, because browsers send cookies unasked, and refused on other
-        routes. Raises Forbidden for a token whose restrictions do not allow this request, and for a change by
-        cookie that another site caused. Routes for git ignore cookies. If a token's restrictions exclude the
-        repository, these routes answer as if it did not exist.
+        stale cookie is refused too, but ignored on open routes, because browsers send cookies unasked. Raises
+        Forbidden for a token whose restrictions do not allow this request, and for a change by cookie that
+        another site caused. Routes for git ignore cookies. If a token's restrictions exclude the repository,
+        these routes answer as if it did not exist.
         """
         headers = request.headers
         if "authorization" in headers:
@@ -157,8 +156,9 @@ class Credentials:
         return verdict
 
     async def _authorize_seeing(self, caller: Caller, text: str, params: dict[str, str]) -> Verdict:
-        """Verify the token `text` on a route for git, and set `caller.sight`. If the token's restrictions
-        exclude the repository, it counts as missing. Returns the verified token. Raises Unauthorized."""
+        """Verify the token `text` on a route for git, and read the repository into `caller.sight`. If the
+        token's restrictions exclude the repository, it counts as missing. Returns the verified token. Raises
+        Unauthorized for an invalid token."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         row = await named.row_at(
             self._node.db, params["owner"], params["name"].removesuffix(".git"), verdict.account_id

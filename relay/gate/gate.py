@@ -217,8 +217,8 @@ def _repeat_answer(stored: StoredAnswer) -> SentAnswer:
 
 
 async def _read_marks(route: Route, request: Request, body: bytes, caller: Caller) -> None:
-    """Read the turn and the Idempotency-Key of the request into `caller`. Raises AnsweredBefore for a key
-    with a stored answer, even if its repository is now gone or hidden."""
+    """Read the turn and the Idempotency-Key of the request into `caller`. If the key has a stored answer,
+    AnsweredBefore is raised, even if the repository of the request is now deleted or hidden."""
     caller.turn = _turn_of(request)
     if route.stream or not route.changes:
         return
@@ -237,8 +237,8 @@ def _turn_of(request: Request) -> str | None:
 
 def admit(operation: Operation, caller: Caller) -> Caller:
     """Return the caller if it may perform the operation. Only for operations that are not about a repository.
-    Raises IdentityLevel if the operation needs an account and the caller is a guest, and Forbidden if it
-    needs a browser session and the caller has a token."""
+    Raises IdentityLevel for a guest if the operation needs an account. Raises Forbidden for a caller with a
+    token if the operation needs a browser session."""
     if operation.about == "account" and caller.me.is_guest and not operation.guest:
         raise IdentityLevel("a guest session cannot do this; sign in with an account: svc login")
     if operation.about == "browser" and caller.me.via != "cookie":
@@ -258,8 +258,8 @@ async def view_of(operation: Operation, caller: Caller, repo_id: str) -> View:
 
 async def view_at(operation: Operation, caller: Caller, owner: str, name: str) -> View:
     """A view of the repository at OWNER/NAME for this operation. NAME may be an earlier name of the
-    repository. If the gate has set `caller.sight`, it must belong to the same OWNER/NAME. Raises NotFound if
-    the repository is missing or hidden."""
+    repository. If the gate has read the repository already (`caller.sight`), it is not read again. Raises
+    NotFound if the repository is missing or hidden."""
     if caller.sight is not None:
         return await _make_view(operation, caller, caller.sight.row)
     account = caller.principal.account_id if caller.principal else ""
@@ -293,8 +293,8 @@ async def _read_sight(caller: Caller, repo_id: str) -> Sight:
 
 
 def require_node_can(operation: Operation, node: Node) -> None:
-    """Raise EditionLacks if the node's edition lacks the operation, and NoSpace if the operation needs disk
-    space that the node does not have."""
+    """Raise EditionLacks if the node's edition does not have the operation. Raise NoSpace if the node has too
+    little disk space for it."""
     if not operation.in_edition(EDITION):
         raise EditionLacks(f"this node is {EDITION}; {operation.name} needs {operation.edition}")
     if operation.grows:
@@ -330,9 +330,8 @@ class NoQuery(msgspec.Struct, frozen=True):
 
 
 def _read_query(request: Request, shape: type[msgspec.Struct], strict: bool) -> msgspec.Struct:
-    """Read the query of a request into the struct `shape`. `strict`: refuse parameters that the route does
-    not know, so that a misspelt filter or condition is not ignored. Pages are not strict, because other sites
-    add parameters to links."""
+    """Read the query of a request into the struct `shape`. `strict`: refuse unknown parameters, so that a
+    misspelt filter is noticed. Pages are not strict, because other sites add parameters to links."""
     allowed = shape.__struct_encode_fields__ if strict else None
     parameters: dict[str, str] = {}
     for name, value in request.get_query_args(keep_blank_values=True):

@@ -1,4 +1,4 @@
-"""Finds repositories by the names in an address."""
+"""Finds repositories by OWNER and NAME."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def client_address(request: Request, proxy_hops: int) -> str:
 
 @lru_cache(maxsize=4096)
 def network_of(address: str) -> str:
-    """The key by which requests of an address are counted: the address itself for IPv4, its /64 network for
+    """The name under which an address is counted for limits: the address itself for IPv4, its /64 network for
     IPv6."""
     try:
         parsed = ipaddress.ip_address(address)

@@ -48,7 +48,7 @@ Leaf = tuple[Route, Handle]
 
 
 def build(node: Node) -> Sanic[Any, Any]:
-    """The application of a node, with every route of the table. It belongs to one event loop."""
+    """Make Sanic's application for a node, with every route of the table. It belongs to one event loop."""
     domain.load()
     app = _App(
         f"relay-{secrets.token_hex(8)}",
@@ -154,8 +154,8 @@ class _Server:
             return SentAnswer(problems.internal(request.ctx.request_id))
 
     def _find(self, request: Request) -> tuple[Handle, dict[str, str]]:
-        """(handler, path parameters) for a request. A path whose routes are all switched off is treated as
-        unknown."""
+        """Find (handler, path parameters) for a request. A path whose routes are all switched off by feature
+        flags is treated as unknown."""
         match = self._router.find(request.path)
         if match is None:
             raise NotFound

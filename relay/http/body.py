@@ -88,8 +88,8 @@ class Incoming:
             yield part
 
     def promise(self, toc: bytes) -> None:
-        """Set the table of contents of the pack that the body is. The request's signature covers the digest
-        of this table, whose own digests cover the rest of the body."""
+        """Set the pack's table of contents, if the body is a pack. The request's signature covers only the
+        digest of this table. The digests in the table cover the rest of the body."""
         self._promised = toc
 
     async def finish(self) -> None:

@@ -1,6 +1,6 @@
-"""Limits the memory that the relay uses for bodies that are arriving and for answers that clients have not
-read. Without the limit, clients that send all but the last byte of large bodies, or never read large answers,
-would control how much memory the process uses."""
+"""Limits the memory that the relay uses for request bodies and answers while they are on their way. Otherwise
+clients could use up the memory: by sending large bodies without the last byte, or by never reading large
+answers."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class Passing(Protocol):
 @dataclass(slots=True)
 class Lease:
     """The memory reserved for one request; call `release` when the answer is sent. `turn`: the request's turn
-    to use the CPU, if it has one; while the request waits for memory, others get the turn. `walked`: how many
-    CPU seconds of the turn were used to walk through a tree."""
+    to use the CPU, or None. While the request waits for memory, others get this turn. `walked`: how many CPU
+    seconds of the turn were used to walk through a tree."""
 
     buffers: Buffers
     address: str

@@ -38,8 +38,9 @@ class ChunkedBody:
         self.busy = False  # whether `take` stopped so that other requests have a turn
 
     def read_content(self, arrived: bytearray) -> bytes:
-        """Remove the next content and its framing from the front of `arrived`. Returns the content. Returns
-        no bytes if more must arrive first, or if the body has ended. Raises Malformed."""
+        """Take the content of the chunks that have arrived from the front of `arrived`, and return it.
+        Returns no bytes if more must arrive first, or if the body has ended. Raises Malformed for bytes that
+        are not valid chunks."""
         parts: list[bytes] = []
         at, most = 0, self._chunks + AT_ONCE
         self.busy = False

@@ -71,8 +71,8 @@ class Limiter:
         self.spend(f"account {account_id}", ORDINARY, 1)
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
-        """Take `cost` tokens from the bucket `key`. Raises RateLimited, with the seconds until the tokens are
-        there, if the bucket has too few."""
+        """Take `cost` tokens from the bucket `key`. Raises RateLimited if the bucket has too few, and names
+        the seconds until it has enough."""
         if not self.enabled:
             return
         bucket = self._refill(key, rate)
@@ -112,7 +112,8 @@ class Limiter:
         return max(mine, self.debt(f"sockets {address}", SOCKETS, count))
 
     def give_back(self, key: str, cost: float = 1) -> None:
-        """Return the tokens of an attempt that succeeded, because only failures count."""
+        """Put `cost` tokens back into the bucket `key`, because an attempt succeeded and only failures
+        count."""
         bucket = self._buckets.get(key)
         if bucket is not None:
             bucket.tokens += cost
@@ -136,5 +137,5 @@ class Attempts:
         limiter.spend(f"{self.name} {key}", self._rate, 1)
 
     def give_back(self, limiter: Limiter, key: str) -> None:
-        """Return the token of an attempt that succeeded, because only failed attempts count."""
+        """Do not count an attempt after all, because it succeeded and only failed attempts count."""
         limiter.give_back(f"{self.name} {key}")

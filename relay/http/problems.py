@@ -60,8 +60,9 @@ def to_git(error: Unauthorized | NotFound) -> HTTPResponse:
 
 
 def rate_headers(error: SvcError) -> dict[str, str]:
-    """The headers of an answer 429: Retry-After, RateLimit and RateLimit-Policy as in the current IETF draft,
-    and RateLimit-Limit, -Remaining and -Reset of the draft before. Returns {} for other errors."""
+    """The headers of an answer 429: Retry-After, and the rate limit in two forms. RateLimit and
+    RateLimit-Policy are those of the current IETF draft, RateLimit-Limit, -Remaining and -Reset those of the
+    draft before. Returns {} for other errors."""
     if not isinstance(error, RateLimited):
         return {}
     wait, limit = str(error.extra["retry_after"]), error.extra.get("limit", 1)

@@ -128,7 +128,7 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 
 
 def _takes_gzip(request: Request) -> bool:
-    """Whether the client accepts gzip; a weight of 0 means that it does not."""
+    """Whether the client accepts gzip. `gzip;q=0` in the header means that it does not."""
     for part in request.headers.get("accept-encoding", "").lower()[:1024].split(","):
         coding, _, weight = part.partition(";")
         if coding.strip() == "gzip":
@@ -167,8 +167,8 @@ async def _close(stream: AsyncIterator[bytes] | None) -> None:
 
 
 def _next_link(request: Request, cursor: str) -> str:
-    """The value of the header `Link: <…>; rel="next"` (RFC 8288) for a page of a list: the address of the
-    same request with the cursor of the next page."""
+    """The value of the header `Link: <…>; rel="next"` (RFC 8288) for a page of a list. It is the address of
+    the same request with the cursor of the next page."""
     query = [(k, v) for k, v in request.get_query_args(keep_blank_values=True) if k != "cursor"]
     target = urllib.parse.urlencode([*query, ("cursor", cursor)])
     return f'<{request.path}?{target}>; rel="next"'

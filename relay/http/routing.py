@@ -13,13 +13,20 @@ A service function whose parameters are those of the route is the handler itself
 `serves` declares the endpoints of `localstore.core`. `route` declares everything else: pages, their forms,
 sockets, and paths that other programs have fixed.
 
-The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
-repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
-(rarely), `raw` (the bytes of an optional body), `socket` (the open WebSocket of a route that is one), and
-every path parameter. A Struct with another name is also the body. One handler parameter may have another name
-than its path parameter: `number` gets `{n}` if no other path parameter is left. The handler returns a Struct
-(JSON), None (204), or a `Reply` (bytes, stream, page, redirect). Routing, the gate, validation and the
-OpenAPI document all use the table.
+The handler's parameters are filled by name:
+
+    caller    the Caller
+    view      the View, for routes on `{id}` of a repository
+    query     a Struct, by its annotation
+    body      a Struct, by its annotation; a Struct with any other name is the body too
+    upload    the Upload, for streamed bodies
+    raw       the bytes of an optional body
+    request   the HTTP request; rarely needed
+    socket    the open WebSocket, for routes that open one
+
+Every other parameter is a path parameter. One of them may have another name than in the path: `number` gets
+`{n}` if no other path parameter is left. The handler returns a Struct (JSON), None (204), or a `Reply`
+(bytes, stream, page, redirect). Routing, the gate, validation and the OpenAPI document all use the table.
 """
 
 from __future__ import annotations
@@ -72,7 +79,7 @@ class Upload(typing.Protocol):
         """The whole body, for routes whose limit fits in memory."""
 
     def promise(self, toc: bytes) -> None:
-        """Declare that the signed digest covers `toc` (a pack's table of contents), not the whole body."""
+        """Declare that the body is a pack and the signed digest covers only `toc`, its table of contents."""
 
     async def finish(self) -> None: ...
 
@@ -189,17 +196,21 @@ def route(
     """Declare a route.
 
     `path` has `{name}` for one segment and `{name...}` for the rest. `operation`: its name in the table of
-    rights. Raises KeyError for an unknown operation, and TypeError if the operation is about a repository and
-    the path names none. `flag`: the feature flag that must be on, otherwise the route always answers 404;
-    operations on a repository have TR_REPOS_ENABLED unless another flag is given. `returns`: the type of the
-    handler's result. `errors`: statuses of refusals besides those that every such route has; `others`:
-    statuses of success besides `status`. `max_body`: bytes. `stream`: the handler reads the body itself
-    (`upload`). `cost`: tokens of the rate limit. `media`: content type of the answer if not JSON.
-    `per_minute`: a strict limit for each address. `forms`: the body may also come from an HTML form. `gzip`:
-    the body may be compressed; `max_body` limits its unpacked size. `password`: the route reads the
-    repository {owner}/{name} for git, so the token may come as a password, no request needs a signature, and
-    refusals are text. `name`: the route's unique name in logs and OpenAPI, by default made of its noun and
-    the handler's name.
+    rights. `flag`: the feature flag without which the route always answers 404. Operations on a repository
+    have TR_REPOS_ENABLED unless another flag is given. Raises KeyError for an unknown operation, and
+    TypeError if the operation is about a repository but the path names none.
+
+    The answer: `returns` is the type of the handler's result; `status` its status on success, `others`
+    further ones; `errors` the statuses of refusals besides those that every such route has; `media` the
+    content type if not JSON.
+
+    The body: `max_body` is its limit in bytes. `stream`: the handler reads it itself (`upload`). `forms`: it
+    may also come from an HTML form. `gzip`: it may be compressed; `max_body` then limits its unpacked size.
+
+    Limits: `cost` is the number of tokens that a request takes from the rate limit; `per_minute` a strict
+    limit for each address. `password`: the route reads the repository {owner}/{name} for git. So the token
+    may come as a password, no request needs a signature, and refusals are text. `name`: the route's unique
+    name in logs and OpenAPI, by default made of its noun and the handler's name.
     """
     rights = OPERATIONS[operation]
     if flag is None and rights.about == "repository":
@@ -244,10 +255,10 @@ def route(
 
 
 def _sources_of(handler: Handler, path: str) -> dict[str, str]:
-    """What fills each parameter of the handler: parameter name → a name in FILLED, such as "body" or "view",
-    or a path parameter. A parameter whose type is a Struct gets the body, unless it is called `query`. One
-    parameter may have another name than the path parameter that fills it. Raises TypeError for a parameter
-    without a source."""
+    """Find what fills each parameter of the handler. Returns the parameter's name → a name in FILLED, such as
+    "body" or "view", or a path parameter. A parameter whose type is a Struct gets the body, unless it is
+    called `query`. One parameter may have another name than the path parameter that fills it. Raises
+    TypeError for a parameter that nothing fills."""
     filled = {}
     hints = typing.get_type_hints(handler)
     names = list(inspect.signature(handler).parameters)

@@ -39,7 +39,8 @@ _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 @lru_cache(maxsize=16)
 def _frame_of(text: bytes) -> bytes:
-    """A message as a frame; cached, because one message may be sent to hundreds of sockets."""
+    """A message encoded as a WebSocket frame. It is cached, because one message may be sent to hundreds of
+    sockets."""
     return Frame(Opcode.TEXT, text).serialize(mask=False)
 
 
@@ -151,7 +152,7 @@ class Socket:
         await asyncio.sleep(self._toll(len(frames)))
 
     def _assemble(self, frame: Frame) -> str | bytes | None:
-        """The message that this frame completes; None if more fragments follow."""
+        """The message that is complete with this WebSocket frame; None if more of its fragments follow."""
         if frame.opcode is not Opcode.CONT:
             self._text = frame.opcode is Opcode.TEXT
         self._parts.append(bytes(frame.data))

@@ -46,8 +46,9 @@ _REASONS = {status: reason.decode() for status, reason in STATUS_CODES.items()}
 
 
 class StrictRequest(Request):
-    """A request that records whether its head was well formed. `relay.http.app` answers 400 if it was not,
-    and 431 if it is `crowded`: then it has more than FIELDS header fields, which are not read.
+    """A request that records whether its head was well formed. If it was not, `relay.http.app` answers 400.
+    If it is `crowded`, which means more than FIELDS header fields, `relay.http.app` answers 431 and does not
+    read them.
 
     A request target (path and query) that cannot be parsed is replaced by `*`, because an error in this
     constructor would end the connection without an answer.
@@ -71,7 +72,7 @@ class StrictRequest(Request):
 
 class RequestHead(msgspec.Struct, frozen=True):
     """The head of a well-formed request. `body`: "chunked" for a chunked body, True for a body of `length`
-    bytes, None for no body."""
+    bytes, None if there is no body."""
 
     method: str
     target: str
@@ -82,9 +83,9 @@ class RequestHead(msgspec.Struct, frozen=True):
 
 
 def read_head(head: bytes) -> RequestHead | None:
-    """Parse the head of a request: everything before the empty line. Returns None if it is malformed, if two
-    readers could derive different lengths of the body from it, or if its header Expect has an unknown
-    value."""
+    """Parse the head of a request: everything before the empty line. Returns None for a malformed head, for
+    one from which two readers could derive different lengths of the body, and for one with an unknown value
+    of the header Expect."""
     text = head.decode(errors="surrogateescape")
     line = _LINE.match(text)
     if line is None:
@@ -133,8 +134,8 @@ class _StrictHttp(Http):
         self._early = self._answered and len(self.recv_buffer) > 0
 
     async def http1_request_header(self) -> None:
-        """Wait for a head and start its request. A pipelined request waits for its turn
-        (`relay.http.turns`)."""
+        """Wait for the head of a request, then start to handle the request. A pipelined request waits for its
+        turn (`relay.http.turns`)."""
         if self._early:
             protocol: Any = self.protocol
             await protocol.turns.wait()
@@ -257,8 +258,8 @@ class _StrictHttp(Http):
 
 
 class StrictProtocol(WebSocketProtocol):
-    """Sanic's connection with the strict reader. It treats each request as Sanic does, but without looking up
-    configuration and signals."""
+    """Sanic's connection, with the strict HTTP reader of this module. It treats each request as Sanic does,
+    but without looking up configuration and signals."""
 
     HTTP_CLASS = _StrictHttp
     __slots__ = ("_more", "small", "turns")
@@ -311,7 +312,8 @@ class StrictProtocol(WebSocketProtocol):
             super().close(timeout)
 
     async def open_websocket(self, request: Request, subprotocols: Sequence[str], toll: Toll) -> Socket:
-        """Answer a request that upgrades the connection to a WebSocket. Returns the socket. Raises
+        """Answer a request that upgrades the connection to a WebSocket. `toll`: called with the number of
+        frames just read; returns the seconds to wait before more is read. Returns the socket. Raises
         SanicException for an invalid request."""
         offered = [Subprotocol(name) for name in subprotocols]
         protocol = ServerProtocol(subprotocols=offered, state=OPEN, max_size=MESSAGE_BYTES)

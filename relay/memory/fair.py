@@ -58,8 +58,8 @@ class AccountTurns:
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str, *, refused: bool = True) -> AsyncIterator[Turn]:
-        """A context that is the turn of the account `who`, which it waits for. `refused`: raise RateLimited
-        if too many requests of this account wait already."""
+        """A context in which it is the turn of the account `who`. Waits for this turn first. `refused`: raise
+        RateLimited if too many requests of this account wait already."""
         await self._take(who, self._most if refused else math.inf)
         turn = Turn(self, who)
         try:
@@ -88,7 +88,7 @@ class AccountTurns:
             raise
 
     def _leave(self, who: str, called: asyncio.Future[None]) -> None:
-        """Remove a request that no longer waits from the queue of the account."""
+        """Take a request out of the account's queue, because it no longer waits."""
         queue = self._waiting.get(who, deque())
         with contextlib.suppress(ValueError):
             queue.remove(called)
@@ -109,8 +109,8 @@ class AccountTurns:
 
 
 class Share:
-    """Runs work on texts in a thread of its own, in turns of accounts, and counts its time against their
-    budgets."""
+    """Runs work on texts in a thread of its own. Accounts take turns, and the time of the work counts against
+    their budgets."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
@@ -124,7 +124,7 @@ class Share:
             raise RateLimited("these edits were too much work; send the next ones later", math.ceil(wait))
 
     def seconds_owed(self, who: str) -> float:
-        """How many seconds it takes until the account has budget again; 0.0 if it has some."""
+        """How many seconds it takes until the account has budget again. Returns 0.0 if it has some now."""
         wait = self._limiter.debt(_lock_name(who), WORK, 0)
         return wait and max(wait, self._limiter.debt("texts", SHARED, 0))
 

@@ -51,12 +51,13 @@ class Named:
 
     @property
     def size(self) -> int:
-        """Approximate bytes in memory."""
+        """The approximate memory of these digests in bytes."""
         return EACH + len(self._all) + FIRST * len(self._firsts) + LARGE_BYTES * len(self.large)
 
 
 class NamedTrees(Recent[Key, Named]):
-    """A cache of the `Named` of the most recently used trees. `most`: limit in bytes for all of them."""
+    """A cache of the digests that filtered views of trees show, for the most recently used trees. `most`:
+    limit in bytes for all of them."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         super().__init__(most, attrgetter("size"))

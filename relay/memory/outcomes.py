@@ -1,5 +1,6 @@
-"""Caches of merges. When a proposal is shown, the relay tries its merge. The result is used again when the
-merge is prepared, and texts that were merged are used again when a tree changes only elsewhere."""
+"""Caches of merges. When a proposal is shown, the relay tries its merge; the result is used again when the
+merge is prepared. Merged texts are also cached by themselves. So another merge of the same three texts does
+not merge them again."""
 
 from __future__ import annotations
 

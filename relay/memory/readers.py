@@ -23,7 +23,7 @@ class Readers:
 
     @property
     def count(self) -> int:
-        """The number of readers now."""
+        """The number of readers that are admitted now."""
         return self._open.total()
 
     async def enter(self, address: str) -> None:

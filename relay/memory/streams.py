@@ -3,8 +3,8 @@
 Only one step runs at a time, because the event loop finds and joins the files of a step and can do nothing
 else meanwhile. The time of a step counts against the reader's budget, and the step is followed by a pause of
 the same length. A reader whose budget is used up continues slowly, because an answer that has begun can no
-longer be refused. A step that waits for memory gives its turn to another, because the holders of that memory
-may wait for a turn.
+longer be refused. A step that has to wait for memory gives its turn to another reader. Otherwise both could
+wait for ever: the readers that hold the memory may need a turn to release it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Streams:
         self._turns = AccountTurns(math.inf)  # each answer waits once, and connections are counted elsewhere
 
     def require(self, who: str) -> None:
-        """Raise RateLimited if the budget of `who` is overdrawn so far that no answer may begin."""
+        """Raise RateLimited if the account `who` has overdrawn its budget so far that no answer may begin."""
         self._share.require_soon(who)
 
     @contextlib.asynccontextmanager

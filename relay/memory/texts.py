@@ -18,8 +18,8 @@ Owners = list[str]
 
 
 class FileSides(NamedTuple):
-    """A changed file, with its paths and texts before and after. They are None on a side where there is no
-    file."""
+    """A changed file, with its path and text before and after. Both are None before if the file was added,
+    and after if it was removed."""
 
     old_path: str | None
     old: bytes | None
@@ -41,8 +41,8 @@ def make_patch(sides: FileSides) -> Patch:
 
 
 def make_patches(files: Sequence[FileSides], characters: int) -> list[Patch]:
-    """Make the patches of the first files. Stops once they have `characters` characters together, after at
-    least one patch."""
+    """Make the patches of `files` in order, until they have `characters` characters together, but at least
+    one."""
     patch_list: list[Patch] = []
     for sides in files:
         patch_list.append(make_patch(sides))
@@ -60,8 +60,8 @@ def merge_all(sides: Sequence[tuple[bytes, bytes, bytes]]) -> list[bytes | None]
 
 
 def find_moves_of_side(search: Search, texts: Mapping[bytes, bytes]) -> Ways:
-    """Find the files that one side of a merge moved, as new path by old path. `search`: what is searched;
-    `texts`: the needed texts by digest."""
+    """Find the files that one side of a merge moved, as new path by old path. `search`: the files that this
+    side removed and added; `texts`: the texts to compare, by digest."""
     return search.pairs(texts)
 
 
@@ -98,9 +98,9 @@ def advance_owners(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]
 
 
 def inherit_owners(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
-    """Find the owner of each line of `text` (the seal that it comes from). `text` is the version of the seal
-    `seal_id`. `before`: (owners, text) of the parents' versions. A line keeps its owner from the first of
-    these versions that contains the line. Other lines belong to the seal."""
+    """Find the owner of each line of `text`: the seal that the line comes from. `text` is the file in the
+    seal `seal_id`; `before`: (owners, text) of the file in each of its parents. A line that is in a parent's
+    text keeps its owner, from the first such parent. All other lines are owned by `seal_id`."""
     new = lines(text)
     result: list[str | None] = [None] * len(new)
     for owners, old in before:

@@ -170,8 +170,9 @@ def loader_of(objects: ObjectStore, tx: Tx) -> Load:
 
 
 def _step(steps: Steps[T], sent: Objects | None) -> tuple[list[bytes] | None, list[T]]:
-    """Run the next step of the generator. Returns (digests that it requests next, []), or (None, [its
-    result]) at its end. This form is needed because StopIteration cannot cross threads."""
+    """Run the generator of `drive` until it requests directories or ends. Returns (digests of these
+    directories, []), or (None, [its result]) at the end. StopIteration is not raised, because it cannot cross
+    threads."""
     began = time.thread_time()
     try:
         return (next(steps) if sent is None else steps.send(sent)), []

@@ -19,8 +19,8 @@ HEAD = _REVISIONS[-1]  # the revision this build runs on
 
 
 def read_revision(url: str) -> str | None:
-    """The schema revision of a database; None if the database does not exist or was never migrated.
-    Blocks."""
+    """The schema revision of a database; None if the database does not exist or was never migrated. Waits for
+    the database, so do not call it on the event loop."""
     if urls.is_postgres(url):
         from relay.migrations import postgres
 

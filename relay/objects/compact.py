@@ -31,7 +31,7 @@ _NAMES = 1000
 
 @dataclass(slots=True, frozen=True)
 class _Old:
-    """A frame of an old pack, with the number of its raw bytes that are still referred to."""
+    """A frame of an old pack, with the number of its decompressed bytes that are still referred to."""
 
     offset: int
     stored_len: int
@@ -61,9 +61,9 @@ class Freed:
 
 
 async def compact(db: Database, store: ObjectStore, before: int, pause: float = 0) -> Freed:
-    """Reclaim space in packs without writes since `before` (ms UTC): rewrite packs whose content is mostly
-    unreferenced, delete packs without frames. `pause`: seconds between deleting a pack's rows and its file,
-    for requests that have already read the rows."""
+    """Reclaim space: rewrite packs whose content is mostly unreferenced, and delete packs without frames.
+    Packs that were written to after `before` (ms UTC) are left alone. `pause`: seconds between deleting a
+    pack's rows and deleting its file, for requests that have already read the rows."""
     freed = Freed()
     ages = {info.name: info.changed_at async for info in store.packs.list_packs()}
     after = 0
@@ -202,8 +202,8 @@ def _frame_row(pack_id: int, frame: FrameAt) -> dict[str, int]:
 
 
 async def _delete_unknown(db: Database, store: ObjectStore, before: int, freed: Freed) -> None:
-    """Delete packs that no row refers to: packs that were emptied, packs whose write was interrupted, and
-    packs of failed uploads."""
+    """Delete packs to which no row refers: they were emptied, or their write was interrupted, or their upload
+    failed."""
     stay = freed.emptied if db.shared else frozenset[str]()
     old = [
         info async for info in store.packs.list_packs() if info.changed_at < before and info.name not in stay

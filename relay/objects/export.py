@@ -80,14 +80,14 @@ class _Plan:
         return fits
 
     def _affords(self, size: int, reach: int) -> bool:
-        """Whether the limits of one answer allow to extract `size` more bytes of objects, for which `reach`
-        more bytes of frames have to be decompressed."""
+        """Whether one answer may extract `size` more bytes of objects. For this, `reach` more bytes of frames
+        have to be decompressed; both are limited."""
         return self.reframed + size <= REFRAMED and self.unpacked + reach <= UNPACKED
 
 
 async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -> Export:
-    """Make a pack with as many of these objects, in the given order, as fit. Whether the client may read them
-    must have been checked before. `lease` holds the memory of the pack until the answer was sent."""
+    """Make a pack with these objects, in the given order, until the pack is full. The caller has checked that
+    the client may read them. `lease` holds the memory of the pack until the answer is sent."""
     plan = _plan(located)
     await lease.wait(len(plan.whole) * _ROW + _STREAM)
     held = await lease.wait(2 * plan.reframed)
@@ -101,8 +101,8 @@ async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -
 
 
 def _plan(located: Sequence[Located]) -> _Plan:
-    """Decide which frames are sent whole and which in part, in order, up to the first that exceeds a
-    limit."""
+    """Decide which frames are sent unchanged and from which ones objects are extracted. Frames are taken in
+    order until a limit is reached."""
     groups: dict[FrameKey, list[Located]] = {}
     for entry in located:
         groups.setdefault(entry.frame, []).append(entry)

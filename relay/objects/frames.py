@@ -1,6 +1,5 @@
-"""Extracts objects from stored frames. A bounded cache keeps raw frames, because one frame has many small
-objects of a tree.
-"""
+"""Extracts objects from stored frames. A cache of limited size keeps decompressed frames, because one frame
+has many small objects of a tree."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ FrameKey = tuple[str, int]
 
 
 class FrameCache(Recent[FrameKey, bytes]):
-    """Cache of raw frames. `limit`: its size in bytes. Frames larger than an eighth of the limit are not
-    cached."""
+    """A cache of decompressed frames. `limit`: its size in bytes. Frames larger than an eighth of the limit
+    are not cached."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit, len, limit // 8)
@@ -27,10 +26,10 @@ class FrameCache(Recent[FrameKey, bytes]):
 def unpack_frames(
     groups: Sequence[Sequence[Located]], stored: Sequence[Stored], keep: int, verify: bool
 ) -> tuple[dict[bytes, bytes], dict[FrameKey, bytes]]:
-    """Decompress frames and cut out objects. Returns (objects by digest, raw frames for the cache). `groups`:
-    the objects of one frame each; `stored`: the stored bytes of these frames. Frames of at most `keep` bytes
-    are returned for the cache; larger frames are decompressed only as far as needed, all in one buffer.
-    `verify`: compare objects with their digests. Raises Unavailable for damaged frames."""
+    """Decompress frames and cut out objects. Returns (objects by digest, decompressed frames for the cache).
+    `groups`: for each frame, the objects to cut out; `stored`: the stored bytes of these frames. Frames of at
+    most `keep` bytes are returned for the cache; larger frames are decompressed only as far as needed, all in
+    one buffer. `verify`: compare objects with their digests. Raises Unavailable for damaged frames."""
     objects: dict[bytes, bytes] = {}
     whole: dict[FrameKey, bytes] = {}
     for group, data in zip(groups, stored, strict=True):
@@ -43,15 +42,15 @@ def unpack_frames(
 
 
 def bytes_to_unpack(group: Sequence[Located], keep: int) -> int:
-    """How many raw bytes of a frame must be decompressed for the objects of `group`: the whole frame if it
-    has at most `keep` bytes, otherwise up to the end of the last object."""
+    """How many bytes of a frame must be decompressed to get the objects of `group`. A frame of at most `keep`
+    bytes is decompressed as a whole, a larger one up to the end of the last object."""
     whole = group[0].raw_len
     return whole if whole <= keep else max(located.offset + located.size for located in group)
 
 
 def cut_objects(group: Sequence[Located], raw: bytes, verify: bool) -> dict[bytes, bytes]:
-    """Cut the objects of one frame out of its raw bytes. Returns them by digest. `verify`: raise Unavailable
-    unless each object has its digest."""
+    """Cut the objects of one frame out of `raw`, the decompressed bytes of the frame. Returns them by digest.
+    `verify`: raise Unavailable unless each object has its digest."""
     objects = {entry.digest: raw[entry.offset : entry.offset + entry.size] for entry in group}
     if verify:
         for entry in group:
@@ -63,7 +62,7 @@ def cut_objects(group: Sequence[Located], raw: bytes, verify: bool) -> dict[byte
 
 
 def _unpack_beginning(frame: Located, stored: Stored, end: int) -> bytes:
-    """The first `end` raw bytes of a frame."""
+    """Decompress the first `end` bytes of a frame."""
     try:
         raw = read_object(stored, frame.codec, frame.raw_len, 0, end)
     except SvcError as error:

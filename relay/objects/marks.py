@@ -11,7 +11,7 @@ _LOT = 10_000
 
 
 class Marks:
-    """A set of marked digests. Its work runs on a thread, and only a few MiB are in memory."""
+    """A set of digests, kept in a file. Its work runs on a thread, and only a few MiB are in memory."""
 
     def __init__(self) -> None:
         self._file = sqlite3.connect("", isolation_level=None, check_same_thread=False)
@@ -24,7 +24,7 @@ class Marks:
         return await run_on_thread(self._add, list(dict.fromkeys(digests)))
 
     async def among(self, digests: Iterable[bytes]) -> set[bytes]:
-        """The digests among `digests` that are in the set."""
+        """Those of `digests` that are in the set."""
         return await run_on_thread(self._among, list(digests))
 
     def count(self) -> int:

@@ -1,11 +1,11 @@
-"""Pack files: they are only appended to, never rewritten, and their names are never reused.
+"""Pack files. They are only appended to, never rewritten, and their names are never reused.
 
 One thread writes. Requests that arrive during a write and its fdatasync are written and synced together
 afterwards (group commit). So a burst of small writes costs two syncs instead of one for each write. Each
-process starts its own pack file. So if a crash leaves an incomplete end, it is in a file that is never
-appended to, and no index row refers to it. After a failed write or sync the file is abandoned, because its
-content is unknown. A file without writes for an hour (IDLE) is never written to again. So any process may
-delete a file whose last write is longer ago.
+process starts its own pack file. So a crash can leave an incomplete end only in a file to which nothing is
+appended any more, and no row of the index refers to this end. After a failed write or sync the file is
+abandoned, because its content is unknown. A file without writes for an hour (IDLE) is closed for good. So any
+process may delete a file whose last write is longer ago.
 """
 
 from __future__ import annotations
@@ -172,8 +172,8 @@ class PackFiles:
             self._drain = None
 
     def _carry_out(self, batch: list[_Request]) -> list[list[PackPosition] | Unavailable]:
-        """Write the pieces of all requests, then sync once. Returns, for each request, its positions or its
-        error. If a file fails, all requests that wrote to it fail."""
+        """Write the pieces of all requests, then sync once. Returns, for each request, the positions of its
+        pieces or an error. If writing to a pack file fails, all requests that wrote to it fail."""
         written: list[list[PackPosition] | Unavailable] = []
         for request in batch:
             try:
@@ -258,7 +258,7 @@ def _use_ranges(
 
 
 class _Local(threading.local):
-    """One buffer for each thread, because allocating memory for every piece costs more than hashing the
+    """Has a buffer for each thread. To allocate one for every piece would cost more than hashing the
     piece."""
 
     def __init__(self) -> None:

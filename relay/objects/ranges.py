@@ -1,4 +1,4 @@
-"""Groups reads of objects and stored frames, so that each read gets several of them."""
+"""Groups reads of objects and stored frames, so that one read of a pack gets several of them."""
 
 from __future__ import annotations
 

@@ -2,9 +2,12 @@
 
 Frames are collected in memory until a write must be durable or PART_BYTES are reached. They then become one
 object, `packs/NAME`. Writes that arrive while an object is being stored share the next object, so that a push
-takes few requests. An object is never written twice: in the mode `native` the store itself refuses that
-(If-None-Match); in the mode `emulated` only the random name prevents it. The object `owner` names the node
-that owns the bucket, because the collector deletes packs that its database does not know.
+takes few requests.
+
+An object is never written twice. In the mode `native` the store itself refuses a second write
+(If-None-Match). In the mode `emulated` only the random name makes one improbable. The object `owner` names
+the node that owns the bucket. Two nodes must not share one, because the collector deletes packs that its
+database does not know.
 """
 
 from __future__ import annotations
@@ -42,7 +45,8 @@ _AT_START = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}  # one lo
 
 
 class _Part:
-    """Frames that will be one object. `done`: completes when the object is stored or has failed."""
+    """Frames that will be stored together, as one object of the S3 store. `done`: completes when this object
+    is stored or has failed."""
 
     def __init__(self) -> None:
         self.name = new_id()
@@ -71,9 +75,9 @@ class S3Packs:
         self._unsettled: dict[str, _Part] = {}  # parts that hold frames whose durability nobody asked for yet
 
     async def open(self, owner: str) -> None:
-        """Open the bucket. `owner`: the name of this node. Raises StartRefused if the bucket does not answer,
-        belongs to another node, or does not support the configured mode, `native` or `emulated`, by which
-        writing an object twice is prevented."""
+        """Open the bucket. `owner`: the name of this node. Raises StartRefused if the bucket does not answer
+        or belongs to another node. In the mode `native`, StartRefused is also raised if the store allows to
+        write an object twice."""
         try:
             await self._require_owner(owner)
             if self._create:
@@ -172,8 +176,8 @@ class S3Packs:
         await asyncio.gather(*waiting, return_exceptions=True)
 
     async def _send(self) -> None:
-        """Start storing the collected frames as an object. Waits first while too many objects are being
-        stored."""
+        """Start storing the collected frames as one object of the S3 store. Waits first while too many
+        objects are being stored."""
         part, self._filling = self._filling, _Part()
         part.done = asyncio.create_task(self._store_part(part))
         part.done.add_done_callback(_consume_error)
@@ -280,8 +284,8 @@ def _group_pieces(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 
 def _consume_error(task: asyncio.Task[None]) -> None:
-    """Take the error of a task that no other task waits for, so that asyncio does not report it. Waiting
-    tasks get the error themselves."""
+    """Mark the error of a task as seen, so that asyncio does not report it. Tasks that wait for this one
+    still get the error."""
     if not task.cancelled():
         task.exception()
 

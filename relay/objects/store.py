@@ -1,5 +1,5 @@
-"""The object store: bytes by digest in pack files, an index in the database, and for each repository the set
-of objects that it reaches.
+"""The object store. It has bytes by digest in pack files, an index in the database, and for each repository
+the set of objects that it reaches.
 
     placed = await store.append(frames)                    # durable, but nobody can reach it yet
     async with view.write() as tx:
@@ -99,9 +99,9 @@ class ObjectStore:
     async def index(
         self, tx: Tx, placed: Sequence[FrameAt], repo_id: str | None, directories: bool = False
     ) -> set[bytes]:
-        """Record the objects of durable frames and make them reachable from `repo_id` (None: from no
-        repository). `directories`: the objects are tree directories. An object that the index knows keeps its
-        position, and the collector deletes the new copy. Returns the digests that were new."""
+        """Record the objects of durable frames in the index, and make them reachable from `repo_id`, unless
+        it is None. `directories`: the objects are tree directories. An object that is in the index already
+        keeps its position, and the collector deletes the new copy. Returns the digests that were new."""
         digests = [row.digest for frame in placed for row in frame.row.objects]
         before = await self.find_stored(tx, digests)
         indexed, now = set(before), now_ms()
@@ -164,8 +164,8 @@ class ObjectStore:
         """Store objects under their digests and make them reachable from `repo_id`, in `tx` or in a new
         transaction.
 
-        The digests are not verified here. `directories`: the objects are tree directories, whose digest is
-        not the BLAKE3 of the bytes; they are never served by digest and not verified when read.
+        The digests are not verified here. `directories`: the objects are tree directories. Their digest is
+        not the BLAKE3 of the bytes, so they are not verified when read, and are never served by digest.
         """
         placed = await self.place(objects, repo_id, tx)
         if tx is not None:
@@ -177,11 +177,13 @@ class ObjectStore:
     async def place(
         self, objects: Mapping[bytes, bytes], repo_id: str | None, tx: Tx | None = None
     ) -> list[FrameAt]:
-        """Write frames for the objects that the repository does not hold yet, and return the frames; `admit`
-        then makes the objects reachable. Objects that only other repositories hold are written again, because
-        the time of an upload would otherwise reveal what other repositories have; the collector deletes the
-        copies. `repo_id` None: skip all objects that are stored. Call this before the transaction, so that
-        other writers of the database do not wait for the disk."""
+        """Write frames for those objects that the repository does not hold yet, and return the frames.
+        `admit` then makes the objects reachable. Call this before the transaction, so that other writers of
+        the database do not wait for the disk.
+
+        Objects that only other repositories hold are written again, because the time of an upload would
+        otherwise reveal what other repositories have; the collector deletes the copies. If `repo_id` is None,
+        objects that any repository holds are skipped."""
         if tx is None:
             async with self._db.read() as own:
                 lacking = await self._find_missing(own, repo_id, list(objects))
@@ -225,12 +227,12 @@ class ObjectStore:
     # --- asking
 
     async def find_stored(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
-        """Which of the digests are stored, for any repository. Never use the result in answers to clients,
-        because it would reveal what other repositories have."""
+        """Those of the digests whose objects are stored, for any repository. Never use the result in answers
+        to clients, because it would reveal what other repositories have."""
         return {row[0] for row in await tx.all(rows.KNOWN, digests=digests)}
 
     async def find_missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
-        """Which of the digests the repository cannot reach."""
+        """Those of the digests whose objects the repository cannot reach."""
         return set(digests) - {row[0] for row in await tx.all(rows.IN_REPO, repo_id=repo_id, digests=digests)}
 
     async def has_all(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> bool:
@@ -289,7 +291,7 @@ class ObjectStore:
     ) -> dict[bytes, bytes]:
         """The bytes of objects at known positions, by digest. Objects that the collector moved meanwhile are
         located again. `cache`: keep decompressed frames unless they are too large; False if the frames are
-        not needed again. `heavy`: the work would keep a core busy."""
+        not needed again. `heavy`: decompress in the pool for work that keeps a core busy."""
         try:
             return await self._read(located, cache, heavy)
         except PackGone:
@@ -326,8 +328,8 @@ class ObjectStore:
     async def _unpack(
         self, name: str, part: list[list[Located]], keep: int, heavy: bool
     ) -> dict[bytes, bytes]:
-        """The objects in `part`, some frames of the pack `name`, by digest. Frames of at most `keep` bytes
-        are cached. `heavy`: as for `read_located`."""
+        """Read some frames of the pack `name`, and return their objects by digest. `part`: for each frame,
+        the objects to return. Frames of at most `keep` bytes are cached. `heavy`: as for `read_located`."""
         ranges = [(group[0].frame_offset, group[0].stored_len) for group in part]
         use = partial(unpack_frames, part, keep=keep, verify=self._verify)
         if sum(group[0].raw_len for group in part) <= INLINE_BYTES:

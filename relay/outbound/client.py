@@ -153,7 +153,8 @@ class Outbound:
 
 
 class _Guarded(httpcore.AsyncNetworkBackend):
-    """Connects only to checked addresses, for one request whose answer has at most `most` bytes."""
+    """The network access of one request: connects only to checked addresses, and reads at most `most` bytes
+    of the answer."""
 
     def __init__(self, outbound: Outbound, most: int) -> None:
         self._outbound, self._most = outbound, most

@@ -112,7 +112,7 @@ class Providers:
     ) -> str:
         """The address at the provider to which the browser is sent. `redirect_uri`: the address to which the
         provider sends it back. `state`, `nonce` and `verifier`: random values of this sign-in, as OpenID
-        Connect and PKCE define them. Raises Unavailable."""
+        Connect and PKCE define them. Raises Unavailable if the provider's metadata cannot be read."""
         challenge = b64u(hashlib.sha256(verifier.encode()).digest())
         query = {
             "response_type": "code",
@@ -138,7 +138,7 @@ class Providers:
         verifier: str,
         issuer: str | None,
     ) -> ConfirmedPerson:
-        """Ask the provider who signed in, by the code that the browser brought back from it. Returns this
+        """Ask the provider which person signed in, by the code that the browser brought back. Returns this
         person. `redirect_uri`, `nonce`, `verifier`: as for `start`. `issuer`: the issuer that came with the
         code. Raises Unauthorized if the provider confirms no person, and Unavailable if it does not
         answer."""

@@ -1,9 +1,9 @@
 """Decides which addresses requests of the relay may reach: public internet addresses, and those that the
 operator allows.
 
-The standard library's `is_global` is also true for some addresses by which internal servers can be reached:
-those that contain an IPv4 address (`::127.0.0.1`, NAT64, 6to4), `192.0.0.8`, multicast, `fec0::`. So among
-IPv6 addresses only global unicast counts as public here, without its ranges for translation to IPv4.
+Internal servers can be reached by some addresses for which the standard library's `is_global` is true. These
+contain an IPv4 address (`::127.0.0.1`, NAT64, 6to4), or are `192.0.0.8`, multicast or `fec0::`. So among IPv6
+addresses only global unicast counts as public here, without its ranges for translation to IPv4.
 """
 
 from __future__ import annotations

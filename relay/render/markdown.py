@@ -187,8 +187,8 @@ class _Rewriting:
 
 
 def link(target: str, links: Links) -> str | None:
-    """The address to which a link of the text leads: another site, an anchor, or a page of the repository at
-    the same seal. None if the link leads out of the repository."""
+    """The address for a link of the text. It leads to another site, an anchor, or a page of the repository at
+    the same seal. Returns None for a link that leads out of the repository."""
     if _SCHEME.match(target) or target.startswith(("//", f"{links.address}?")):
         return target
     if target.startswith("#"):

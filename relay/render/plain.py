@@ -49,9 +49,9 @@ def count_lines(text: str) -> int:
 
 
 def part_of(text: str, first: int, lines: int, chars: int) -> Part | None:
-    """Cut a part out of a text, as HTML: at most `lines` lines from line `first` on, and at most `chars`
-    characters. Returns None if the text has no line `first`. The rest is not split into lines, because a file
-    may have millions."""
+    """Cut out some lines of a text, as HTML: at most `lines` lines, beginning with line `first`, and at most
+    `chars` characters. Returns None if the text has too few lines. The rest of the text is not split into
+    lines, because a file may have millions."""
     start = _start_of(text, first)
     if start is None or (start and start == len(text)):
         return None

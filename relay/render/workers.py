@@ -64,8 +64,8 @@ class RenderWorkers:
 
 
 async def _start() -> Process | None:
-    """Start a render process, and wait until it is ready for jobs, so that the time for loading does not
-    count against its first job. Returns None if the machine cannot run another process now."""
+    """Start a render process, and wait until it is ready for jobs. So the time that it needs for loading does
+    not count against its first job. Returns None if the machine cannot run another process now."""
     try:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "relay.render.worker"), stdin=PIPE, stdout=PIPE, start_new_session=True

@@ -16,8 +16,9 @@ from relay.config import DEV_SECRETS
 
 
 def make(folder: Path) -> None:
-    """Create the folder (0700); if it exists, remove the rights of other users. The folder also gets the mark
-    of folders with secrets, so that a working copy that contains it ignores it."""
+    """Create the data folder, accessible to its owner only; if it exists, remove the rights of other users.
+    The folder is also marked (`relay.base.own_folder`), so that a working copy around it does not include
+    it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
@@ -27,8 +28,8 @@ def make(folder: Path) -> None:
 
 
 def dev_secrets(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """The secrets in `given`, completed from the folder `secrets/`. A secret that is in neither is made and
-    stored there (0600)."""
+    """Add the secrets that `given` lacks, from the folder `secrets/`, and return all. A secret that is not
+    there either is made and stored there (0600)."""
     secrets_folder = folder / "secrets"
     secrets_folder.mkdir(mode=0o700, exist_ok=True)
     completed = dict(given)

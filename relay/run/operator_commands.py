@@ -35,9 +35,9 @@ TAKEN_OFF = {"suspend": "suspended", "kill": "killed"}
 
 
 async def set_state(url: str, full_name: str, action: str) -> str:
-    """Suspend, resume or kill a repository. Returns the new state, which takes effect with the next request,
-    because the gate reads the state each time. Raises NotFound for an unknown repository, and Conflict if its
-    present state does not allow the action."""
+    """Apply `action` to a repository: suspend, resume or kill it. Returns the new state, which takes effect
+    with the next request, because the gate reads the state each time. Raises NotFound for an unknown
+    repository, and Conflict if its present state does not allow the action."""
     async with _open_database(url) as db:
         return await _set_state(db, full_name, action)
 
@@ -78,8 +78,7 @@ async def suspend_account(url: str, handle: str, suspend: bool) -> None:
 
 class ListedAccount(msgspec.Struct, frozen=True):
     """An account in the operator's list. `account`: its handle, or the id of a guest. `last_sign_in`: the
-    latest sign-in or use of a key of which the node still has a record. `bytes`: size of its repositories,
-    including deleted ones."""
+    latest known sign-in or use of a key. `bytes`: size of its repositories, including deleted ones."""
 
     account: str
     kind: str
@@ -93,9 +92,9 @@ class ListedAccount(msgspec.Struct, frozen=True):
 async def list_accounts(
     url: str, kind: str | None, after: str | None, limit: int
 ) -> tuple[list[ListedAccount], str | None]:
-    """List the accounts that come after the name `after`, in the order of names. Returns (one page of them,
-    name after which the next page begins or None on the last page). `kind`: list only accounts of this
-    kind."""
+    """List one page of the accounts, in the order of names. `after`: the name after which the page begins.
+    `kind`: list only accounts of this kind. Returns (the page, the value of `after` for the next page or None
+    on the last one)."""
     keyset = rows.ACCOUNTS if kind is None else rows.ACCOUNTS_OF_KIND
     values: dict[str, Any] = {"limit": limit + 1} | ({} if kind is None else {"of_kind": kind})
     async with _open_database(url) as db, db.read() as tx:

@@ -83,7 +83,8 @@ class Tokens:
         return verdict
 
     async def public_keys(self, root_keys: RootKeys) -> dict[int, bytes]:
-        """The signer's public keys. They are requested again after half a minute at the earliest."""
+        """The signer's public keys. They are requested from the signer again, but at most every half
+        minute."""
         if self._guard is None or time.monotonic() - self._loaded >= _ROOT_KEYS_AGE:
             await self._load(root_keys)
         return self._root_keys

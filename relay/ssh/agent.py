@@ -99,7 +99,8 @@ _REQUESTS = tuple(_patterns())
 
 
 def kind_of(message: bytes, origin: str, account_id: str, key_id: str) -> str:
-    """The kind of a message that may be signed: request, seal or release. Raises SignatureRefused for any
+    """The kind of a message that may be signed: request, seal or release. `origin`: the relay that a request
+    must be for; `account_id`, `key_id`: those that the message must name. Raises SignatureRefused for any
     other message."""
     if message.startswith(seal.PREFIX):
         try:

@@ -52,7 +52,8 @@ class Front:
         return asyncio.get_running_loop().time()
 
     async def start(self) -> str:
-        """Start listening. Returns a line for the operator that names the port. Raises StartRefused."""
+        """Start listening. Returns a line for the operator that names the port. Raises StartRefused if the
+        port or the host key cannot be used, or processes cannot be confined."""
         data, settings = self.node.config.data, self.settings
         key = host_key.load(data)
         await self.processes.require_confinement(data)
@@ -195,8 +196,9 @@ class _Guest(asyncssh.SSHServer):
         self._connection.close()
 
     def dismiss(self) -> None:
-        """End the connection because the relay stops. If it has a session, the user gets a message and the
-        client then disconnects by itself: a client that the relay disconnects would not show the message."""
+        """End the connection because the relay stops. If the connection has a session, the user gets a
+        message, and the client then disconnects by itself. If the relay disconnected first, the client would
+        not show the message."""
         if self._session is None or not self._session.dismiss():
             self.close()
 
@@ -232,8 +234,8 @@ class _Guest(asyncssh.SSHServer):
 
     async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         """Whether an account has this key. A client may ask this for many keys, even for keys of other
-        people, before it signs with one. The last key that it asked about is the one that it signs in with,
-        because asyncssh checks the signature right after this answer and then calls `auth_completed`."""
+        people, before it signs with one. The key that it asked about last is the one that signs in: asyncssh
+        checks the signature right after this answer and then calls `auth_completed`."""
         self._offered += 1
         if self._offered > 2 * KEYS_OFFERED:
             self._connection.abort()

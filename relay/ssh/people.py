@@ -85,8 +85,8 @@ async def is_somebody_else(node: Node, person: KeyHolder, name: str) -> bool:
 
 
 async def begin(node: Node, person: KeyHolder, address: str) -> Visit:
-    """Start a session of this person. Its token is bound to a new key, which the relay forgets after sending
-    it to the confined process."""
+    """Start a session of this person. The session's token is bound to a new key, which the relay forgets
+    after sending it to the confined process."""
     binding = DeviceKey.generate()
     plan = await sessions.plan_session(
         node,

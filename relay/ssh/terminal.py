@@ -24,9 +24,8 @@ _CHECKED = {
 
 
 def environment_of(client_variables: Mapping[bytes, bytes], term: str | None) -> dict[str, str]:
-    """The environment variables of a session: TERM, LANG, the client's variables that are allowed and well
-    formed, and a variable by which the app knows that it runs over SSH. `term`: the terminal type that the
-    client requested."""
+    """The environment variables of a session: TERM, LANG, the allowed ones of the client's variables, and one
+    that tells the app that it runs over SSH. `term`: the terminal type that the client requested."""
     variables = {"TERM": term if term and _TERM.fullmatch(term) else "dumb", "LANG": "C.UTF-8"}
     for name, shape in _CHECKED.items():
         value = client_variables.get(name.encode(), b"").decode("ascii", "replace")

@@ -34,10 +34,10 @@ Work = Callable[[str, str, float, int, Event, Event], None]
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """An attack. `work(url, source, seconds, number, stop, begun)` runs in each of its processes: it attacks
-    the relay at `url` from the address `source` for `seconds` or until `stop` is set; `number` is that of the
-    process. `warm_up`: seconds to wait before the measurement; None to wait until the attack has prepared
-    itself and sets `begun`."""
+    """An attack. Each of its processes calls `work(url, source, seconds, number, stop, begun)`, with the
+    process's `number`. The call attacks the relay at `url` from the address `source` for `seconds`, or until
+    `stop` is set. `warm_up`: seconds to wait before the measurement; None to wait until the attack has
+    prepared itself and sets `begun`."""
 
     work: Work
     processes: int = 1
@@ -188,8 +188,8 @@ def edits(count: int, pause: float) -> Work:
 
 
 def reads(histories: Callable[[], list[Files]], *paths: str, hidden: str | None = None) -> Work:
-    """An attack that makes several seals in a public repository, then has twelve guests request `paths` of
-    the relay's API below this repository. In a path, {0} is the id of the first seal and {1} that of the
+    """An attack that makes several seals in a public repository. Then twelve guests request the API paths
+    `paths` below this repository. In a path, {0} stands for the id of the first seal and {1} for that of the
     last. `histories`: returns the files of each seal. `hidden`: a file that the guests cannot see."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:

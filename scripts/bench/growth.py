@@ -109,8 +109,8 @@ def by_seals(base: Path, sides: list[Side], lengths: list[int], rounds: int) -> 
 
 
 def exponent(found: dict[int, float]) -> float:
-    """The exponent with which the cost grew between the two largest sizes: 0 if it did not grow, 1 if it grew
-    in proportion. `found`: size → cost."""
+    """The exponent with which the cost grew between the two largest sizes. 0 means that it did not grow, 1
+    that it grew in proportion. `found`: size → cost."""
     one, two = sorted(found)[-2:]
     return math.log(found[two] / found[one]) / math.log(two / one)
 

@@ -88,7 +88,8 @@ async def measure(caller: Caller, checks: dict[str, ApiKeyCheck], rounds: int) -
 
 
 def described(values: list[Any]) -> tuple[float, float]:
-    """The median of nanoseconds and its standard error, both in microseconds."""
+    """The median of the values and its standard error. `values` are in nanoseconds, the result is in
+    microseconds."""
     low, middle, high = statistics.quantiles(values, n=4)
     return middle / 1000, 1.25 * (high - low) / 1.349 / len(values) ** 0.5 / 1000
 

@@ -2,11 +2,11 @@
 
     python -m scripts.bench.live [--devices 200] [--updates 100] [--rounds 3] [--write]
 
-The devices are real sockets of several sessions and addresses, which this process only reads. A keystroke is
-sent over HTTP once all devices have received the previous one. CPU is that of the relay's whole process tree.
-Times are measured by the sender, from the first byte of the request to the last device's frame, on loopback.
-"With events" means that every device also subscribes to the events of the repository. The figures are the
-lowest of the rounds.
+Each device is a real WebSocket, which this process only reads. The devices belong to several sessions and
+addresses. A keystroke is sent over HTTP once all devices have received the previous one. CPU is that of the
+relay's whole process tree. Times are measured by the sender, on loopback, from the first byte of the request
+until the last device has received the live frame. "With events" means that every device also subscribes to
+the events of the repository. The figures are the lowest of the rounds.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ TEXT = b"".join(b"line %d of a file that somebody edits\n" % number for number i
 
 
 class Listener:
-    """The socket of one device, which opens the branch and reads the frames that arrive."""
+    """The WebSocket of one device, which follows the branch and reads the live frames that arrive."""
 
     def __init__(self, relay: Relay, credential: Credential, address: str) -> None:
         url = urlsplit(relay.origin)
@@ -181,7 +181,7 @@ def devices(
 
 
 def heard_by_all(listeners: Sequence[Listener], chooser: selectors.BaseSelector, seq: int) -> None:
-    """Wait until each device has received the frame with the update number `seq`."""
+    """Wait until each device has received the live frame with the update number `seq`."""
     word, left = b'"seq":%d,"replica"' % seq, len(listeners)
     while left:
         for key, _ in chooser.select(10):

@@ -1,10 +1,9 @@
-"""The tools with which `binary` compares svc: git-lfs, hf_xet, borg, restic. Missing Python packages are
-installed from PyPI; an error names missing programs.
+"""The tools with which `scripts.bench.binary` compares svc: git-lfs, hf_xet, borg and restic. Missing Python
+packages are installed from PyPI; if a program is missing, an error names it.
 
 git-lfs talks to giftless, a real LFS server, over HTTP; its git repository is a folder. hf_xet has no server
 that runs offline, so its own local store (`local://`) is used. borg and restic write into a repository on the
-same disk, as they do without a server. So the costs of hf_xet, borg and restic include neither HTTP nor a
-server.
+same disk, as they do without a server. So only the costs of svc and git-lfs include HTTP and a server.
 """
 
 from __future__ import annotations

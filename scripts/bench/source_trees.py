@@ -2,10 +2,10 @@
 
     python -m scripts.bench.source_trees [--rounds 5] [--files 10000] [--many 100000] [--python P] [--write]
 
-A tree of 97 MB in 10,000 text files: first push, bytes stored, a push of 100 edits, clone. A tree of 100,000
-files: status with nothing changed, each time in a new process; the same with svc's watcher, then with a few
-files edited. Both tools take turns, and the figures are medians. CPU is user and system time of client,
-server and watcher together. Both servers are on loopback.
+On a tree of 97 MB in 10,000 text files it measures the first push, the bytes stored, a push of 100 edits, and
+a clone. On a tree of 100,000 files it measures status in a new process each time: with nothing changed, the
+same with svc's watcher, and with a few files edited. Both tools take turns, and the figures are medians. CPU
+is user and system time of client, server and watcher together. Both servers are on loopback.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def written(figures: Figures, kept: Bytes, files: dict[str, int], python: str) -
 
 
 def stored(kept: Bytes) -> str:
-    """A sentence with the bytes that svc and git store (for each the median of the rounds), and what these
-    bytes consist of."""
+    """A sentence with the bytes that svc and git store, and what these bytes consist of. For each tool they
+    are the median of the rounds."""
     svc, git = (sorted(kept[name], key=_all)[len(kept[name]) // 2] for name in ("svc", "git"))
     ratio = report.against(_all(svc) / _all(git), STORED_AIM)
     packs = report.against(svc["packs"] / _all(git), None)

@@ -146,7 +146,7 @@ class Terminal:
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def _answer(self, data: bytes) -> None:
-        """Answer the queries about the terminal in the program's output, as a real terminal does."""
+        """Answer as a real terminal does if the program's output asks something about the terminal."""
         if b"\x1b[?2026$p" in data:
             os.write(self._line, b"\x1b[?2026;2$y")
 

@@ -16,9 +16,9 @@ CONFLICTS, FAILED = range(1, 128), 128  # exit codes of `git merge-file`
 
 
 class Case(NamedTuple):
-    """A file that both sides of a merge commit changed: its content in the merge base, in the first parent
-    (`theirs`) and in the second (`mine`). `committed`: the content in the merge commit, None if it has no
-    file at this path."""
+    """A file that both sides of a merge commit changed. `base`, `theirs` and `mine`: its content in the merge
+    base, in the first parent and in the second. `committed`: its content in the merge commit, None if the
+    commit does not have it."""
 
     commit: str
     path: str
@@ -84,7 +84,8 @@ class Repository:
                 self.skipped += 1
 
     def _changed(self, old: str, new: str) -> dict[str, tuple[str, str]]:
-        """The files that `old` has and `new` changed or removed: path → (id of the blob before, id after)."""
+        """The files of the commit `old` that the commit `new` changed or removed: path → (id of the blob
+        before, id after)."""
         pipe_in, pipe_out = self._trees.stdin, self._trees.stdout
         assert pipe_in is not None and pipe_out is not None
         pipe_in.write(f"{self._tree(old)} {self._tree(new)}\nend\n".encode())  # git says `end` again

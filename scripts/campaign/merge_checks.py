@@ -28,8 +28,8 @@ def _parses(text: bytes) -> bool:
 
 
 def strange_words(case: Case, text: bytes) -> Iterator[str]:
-    """Yields `strange` if the merged text has a word that neither side has, and `repeated` if it has a word
-    more than once that each side has once."""
+    """Find words that a merge should not have made. Yields `strange` if the merged text has a word that
+    neither side has. Yields `repeated` if it has a word more than once that each side has once."""
     theirs, mine, merged = (Counter(tokens(one.decode())) for one in (case.theirs, case.mine, text))
     if any(token not in theirs and token not in mine for token in merged):
         yield "strange"

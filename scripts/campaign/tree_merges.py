@@ -4,11 +4,13 @@
     python -m scripts.campaign.tree_merges --histories 500 --seed 1 --moves
 
 Each history is a git repository with two branches that edit, add, delete and replace files, and now and then
-merge each other. With --moves they also move files, often with edits. In histories with moves no line of a
-new file occurs in another file, and texts end with a newline. The reason is that git before 2.44 does not
-count a last line without a newline. svc does not follow moved directories, so git is told not to. Histories
-with several merge bases are counted separately, because svc may find a conflict where git finds none, and the
-reverse. If both merge such a history without a conflict, the files must be the same, except with --moves.
+merge each other. With --moves they also move files, often with edits. git is told not to follow moved
+directories, because svc does not. With --moves a new file shares no line with other files, and texts end with
+a newline, because git before 2.44 does not count a last line without one.
+
+Histories with several merge bases are counted separately, because there svc may find a conflict where git
+finds none, and the reverse. If both merge such a history without a conflict, the files must be the same,
+except with --moves.
 """
 
 from __future__ import annotations
@@ -241,10 +243,10 @@ def history(folder: Path, seed: int, moves: bool = False) -> tuple[History, str,
 def check(folder: Path, seed: int, moves: bool = False) -> tuple[str, str]:
     """Merge one history with git and svc. Returns (verdict, what differs or "").
 
-    Verdicts for one merge base: `clean` or `conflict` if both have the same result, `wrong` if not. Verdicts
-    for several merge bases: `crossed` if both have the same result, `stricter` if only one has conflicts,
-    `otherwise` if the files differ, which is allowed only with `moves`. If a branch moved files, " moved" is
-    added to any verdict except `wrong`."""
+    Verdicts for one merge base: `clean` or `conflict` if git and svc have the same result, otherwise `wrong`.
+    Verdicts for several merge bases: `crossed` if both have the same result, `stricter` if only one of the
+    two has conflicts, `otherwise` if the files differ. `otherwise` is allowed only with `moves`. If a branch
+    moved files, " moved" is added to any verdict except `wrong`."""
     made, ours, theirs = history(folder, seed, moves)
     verdict, why = _compared(made, ours, theirs, moves)
     return verdict + (" moved" if made.moved and verdict != "wrong" else ""), why

@@ -145,8 +145,8 @@ def serving(folder: Path, **variables: str) -> Iterator[Served]:
 
 
 class Bound(requests.auth.AuthBase):
-    """Adds the token that svc has in a terminal to each request, and a signature if the request changes
-    something."""
+    """Signs requests as `svc` in a terminal does: adds the session's token to each request, and a signature
+    if the request changes something."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -174,9 +174,9 @@ class Bound(requests.auth.AuthBase):
 
 
 class World:
-    """What the requests can find: an owner with a browser and a terminal, an organisation of the owner, a
-    guest, and a public and a private repository with seals, an issue, a proposal and so on. `names`: for the
-    name of a parameter, the existing values that fit it."""
+    """The things that the requests can find. An owner has a browser, a terminal and an organisation; there is
+    also a guest. A public and a private repository have seals, an issue, a proposal and so on. `names`: for
+    the name of a parameter, the existing values that fit it."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -234,8 +234,8 @@ class World:
         return self._state() == self._known
 
     def _state(self) -> list[Any]:
-        """What `stands` compares with earlier: who the owner and the guest are, and the name, visibility and
-        branches of each repository."""
+        """The state by which `stands` notices a change: who the owner and the guest are, and the name,
+        visibility and branches of each repository."""
         repos = [f"/api/v1/repos/{one}" for one in self.names["id"]]
         told = [one.get("/auth/userinfo").json() for one in (self.browser, self.guest)]
         told += [self._http.get(path).json() for path in repos]

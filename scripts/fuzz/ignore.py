@@ -1,11 +1,11 @@
-"""Compares the ignore engine with `git check-ignore` on random trees and patterns.
+"""Compares svc's ignore engine with `git check-ignore` on random trees and patterns.
 
     python scripts/fuzz/ignore.py --seed 1 --cases 5000
 
 One case is a small tree with ignore files of the names .svcignore, .stignore and .gitignore in several
 folders. git reads only the files of one name at a time, and reports for each path whether it is ignored and
-by which line. The rule by which the three results combine is written here a second time, in a few lines.
-Prints every difference, and exits with 1 if there was one.
+by which line. This script combines the three results by svc's rule, written here a second time in a few
+lines. It prints every difference, and exits with 1 if there was one.
 """
 
 from __future__ import annotations
@@ -179,8 +179,9 @@ def mutated(rng: random.Random, path: str) -> str:
 
 
 def judge(repository: Path, cases: list[Case]) -> dict[tuple[int, str, str], Judged]:
-    """Ask git about every path of the cases, with the ignore files of one kind alone, renamed to
-    `.gitignore`. Returns (number of the case, kind of ignore file, path) → git's verdict."""
+    """Ask git whether it ignores each path of the cases. It is asked once for each kind of ignore file, such
+    as .stignore, with the files of this kind renamed to `.gitignore`. Returns (number of the case, kind of
+    ignore file, path) → git's verdict."""
     asked: dict[str, tuple[int, str, str]] = {}
     for number, case in enumerate(cases):
         for source in SOURCES:
@@ -226,7 +227,8 @@ def walk(case: Case) -> Iterator[tuple[Scope, str, str, bool]]:
 
 
 def compare(cases: list[Case], repository: Path) -> list[str]:
-    """Compare the engine with git on these cases. Returns the differences in words; [] if they agree."""
+    """Compare svc's ignore engine with git on these cases. Returns the differences in words; [] if they
+    agree."""
     subprocess.run(["git", "init", "-q", str(repository)], env=git_environment(), check=True)
     said = judge(repository, cases)
     problems: list[str] = []
@@ -291,8 +293,8 @@ def pruned_above(case: Case, files: dict[str, dict[str, str]], path: str) -> boo
 
 
 def campaign(seed: int, cases: int, batch: int = 250) -> list[str]:
-    """Compare the engine with git on random cases, in batches that each have their own git repository.
-    Returns the differences in words."""
+    """Compare svc's ignore engine with git on random cases, in batches that each have their own git
+    repository. Returns the differences in words."""
     rng = random.Random(seed)
     problems: list[str] = []
     for start in range(0, cases, batch):

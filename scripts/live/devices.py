@@ -31,8 +31,8 @@ class Device:
         }
 
     def svc(self, *words: str, where: Path | None = None, fails: bool = False) -> str:
-        """Run `svc WORDS` on this device. Returns its output. Raises SystemExit if it fails, unless
-        `fails`."""
+        """Run `svc WORDS` on this device. Returns its output. If the command fails, SystemExit is raised;
+        with `fails`, it may fail."""
         done = subprocess.run(
             [sys.executable, "-P", "-m", "svc", *words],
             cwd=where or (self.folder if self.folder.exists() else self.folder.parent),

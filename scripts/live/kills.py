@@ -3,7 +3,7 @@
     python -m scripts.live.kills [--kills 60] [--seed 1] [--queue]
 
 Both devices append words to files, create files and delete some of their own files. Agents and relay are
-killed with SIGKILL at random moments and started again. In the end both folders must be equal, each word must
+killed with SIGKILL at random moments and started again. In the end both folders must be equal. Each word must
 be once in its file (or in a conflict copy), and deleted files must be gone. With --queue both devices also
 comment on an issue through their outbox. Each comment must be there once, and the comments of a device in the
 order in which they were queued."""
@@ -60,7 +60,7 @@ class Person(threading.Thread):
                 self.typed[word] = path
 
     def _append(self, file: Path, word: str) -> None:
-        """Add a word to the end of this person's paragraph."""
+        """Append a word to the one line of the file in which this person writes."""
         lines = file.read_text().splitlines()
         at = next(number for number, line in enumerate(lines) if line.startswith(f"{self._word}:"))
         lines[at] += f" {word}"

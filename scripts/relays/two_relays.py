@@ -3,11 +3,11 @@
     python -m scripts.relays.two_relays --seconds 120
 
 Every device sends its requests to random relays and repeats those that were not answered. Afterwards the
-script checks that every acknowledged update is in the database once, under the acknowledged number; that
-every acknowledged seal is an ancestor of the newest one; that no two seals have the same parent; that every
-listener received every event; and that a clone from each relay verifies. The exit code is 1 if a check fails,
-with a line for each violation. The packs are stored in the bucket that S3_ENDPOINT, S3_BUCKET … name, if they
-are set, otherwise in a folder.
+script checks the acknowledged work. Every acknowledged update must be in the database once, under the
+acknowledged number. Every acknowledged seal must be an ancestor of the newest one, and no two seals may have
+the same parent. Every listener must have received every event, and a clone from each relay must verify. The
+exit code is 1 if a check fails, with a line for each violation. The packs are stored in the bucket that
+S3_ENDPOINT, S3_BUCKET … name, if they are set, otherwise in a folder.
 """
 
 from __future__ import annotations

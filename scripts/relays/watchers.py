@@ -36,7 +36,7 @@ QUIET = 3.0  # seconds in which nobody asks
 
 
 class Watching(Watcher):
-    """A client that waits for checks, and records when it showed each state of each check and how often it
+    """A client that waits for checks. It records when it showed each state of each check, and how often it
     asked the relay."""
 
     def __init__(self, api: Api, repo_id: str, seal: str) -> None:

@@ -1,5 +1,5 @@
 """SQL statements on the seals and objects that one repository gets from another. A fork gets them from its
-parent. The base of a proposal gets them from the fork whose branch is proposed."""
+parent. A repository also gets them from a fork when a branch of the fork is proposed to it."""
 
 from __future__ import annotations
 

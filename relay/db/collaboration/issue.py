@@ -85,9 +85,9 @@ def amount_of(link: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
 
 @cache
 def count_statement(name: str, stated: bool) -> Select[Any]:
-    """The statement that counts the issues that the filter `name` selects. `name`: one of LEADERS, such as
-    "label". `stated`: count only issues in the state that the SQL parameter `state` names. The other SQL
-    parameters are those of `keyset_of`."""
+    """Make the statement that counts the issues selected by one filter. `name`: the filter, one of LEADERS,
+    such as "label". `stated`: count only issues in the state that the SQL parameter `state` names. The other
+    SQL parameters are those of `keyset_of`."""
     if name == "author":
         link, condition = subject, _FILTERS["author"]
     else:
@@ -114,10 +114,10 @@ def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
 
 
 def _led_by(link: Table, whole: bool) -> Select[Any]:
-    """Make a SELECT of issues that reads them in the order of an index of `link`, the table by which a filter
-    finds its issues. `whole`: the query also fixes the state, so that all columns of this index can be used.
-    Otherwise SQLite would choose the primary key, which is slower, so the condition on the repository is
-    written in a form that keeps it from this."""
+    """Make a SELECT of issues that walks an index of `link`, the table by which a filter finds its issues.
+    `whole`: the query also filters by state, so that all columns of the index can be used. Without it, SQLite
+    would choose the primary key, which is slower; so the condition on the repository is then written in a
+    form that no key fits."""
     on = and_(subject.c.repo_id == _REPO, subject.c.number == link.c.number)
     of_repo = link.c.repo_id if whole or link is not part else link.c.repo_id + ""
     return (

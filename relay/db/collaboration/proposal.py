@@ -27,9 +27,8 @@ _NUMBERS: Any = bindparam("numbers", expanding=True)
 
 
 def _without_index(column: Any) -> Any:
-    """The text column as an expression for which no index can be used. With the bare column, SQLite, which
-    has no statistics, would find a few proposals by walking an index of all open proposals of the repository
-    or of the base."""
+    """The text column as an expression that no index fits. With the column itself, SQLite would look for a
+    few proposals by walking an index of all open proposals, because it has no statistics."""
     return column + ""
 
 
@@ -167,9 +166,9 @@ LEADERS = ("search", "label", "reviewer", "assignee", "involves", "author")
 
 @cache
 def count_statement(name: str, stated: bool) -> Select[Any]:
-    """The statement that counts the proposals that the filter `name` selects. `name`: one of LEADERS, such as
-    "reviewer". `stated`: count only proposals in the state that the SQL parameter `state` names. The other
-    SQL parameters are those of `keyset_of`."""
+    """Make the statement that counts the proposals selected by one filter. `name`: the filter, one of
+    LEADERS, such as "reviewer". `stated`: count only proposals in the state that the SQL parameter `state`
+    names. The other SQL parameters are those of `keyset_of`."""
     link, which = _LINKS[name]
     return issues.amount_of(link, which(link), *([link.c.state == _STATE] if stated else []))
 

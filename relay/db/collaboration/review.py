@@ -20,8 +20,8 @@ _WHO: Any = bindparam("who")
 
 @dataclass(slots=True, frozen=True)
 class ReviewRow:
-    """A review with its author, the change id that was reviewed and the newest change id of the proposal; a
-    change id is None if it is unknown. `counts`: whether the author may write to the repository now."""
+    """A review with its author. It has the change id that was reviewed and the newest change id of the
+    proposal, each None if unknown. `counts`: whether the author may write to the repository now."""
 
     id: str
     account_id: str

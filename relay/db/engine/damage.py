@@ -9,8 +9,8 @@ _POSTGRES = ("XX001", "XX002")  # data corrupted, index corrupted
 
 
 def find_damage(error: BaseException | None) -> str | None:
-    """The database's message about damage if this error, or an error that caused it, reports damage; else
-    None."""
+    """Return what the database reports about damage to its files: the message of `error`, or of an error that
+    caused it. Returns None if neither reports damage."""
     while error is not None:
         code = getattr(error, "sqlite_errorcode", None)
         if isinstance(code, int) and code & 0xFF in _SQLITE:

@@ -1,14 +1,14 @@
-"""A thin layer over both kinds of database: SQLAlchemy Core describes and compiles, the drivers execute
-(design/relay, Data).
+"""A thin layer over both kinds of database. SQLAlchemy Core describes statements and compiles them to SQL;
+the drivers execute them (design/relay, Data).
 
     async with db.read() as tx:
         row = await tx.one(statements.REPO, id=repo_id)
     async with db.write("repo 3f…") as tx:  # commits on leaving, rolls back on an exception
         won = await tx.run(statements.MOVE_REF, id=..., old=..., new=...)
 
-Statements are module constants of `relay.db` and of the rows of subjects, compiled once for each dialect. A
-list parameter bound with `bindparam(..., expanding=True)` is expanded and, when long, split into several
-executions.
+Statements are constants of the modules in `relay.db` and `relay/domain/*/rows`, compiled once for each
+dialect. A list parameter bound with `bindparam(..., expanding=True)` is expanded and, when long, split into
+several executions.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ LIST_CHUNK = 10_000
 def to_positions(
     rows: Iterable[Mapping[str, Any]], order: Sequence[str], defaults: Mapping[str, Any]
 ) -> list[Sequence[Any]]:
-    """The values of `rows` by position, in the order of the columns `order`. A column that a row lacks gets
-    its default, or None if it has no default."""
+    """Turn rows from dicts into lists, with the values in the order of the columns `order`. A column that a
+    row lacks gets its value in `defaults`, otherwise None."""
     named = list(rows)
     if len(order) > 1:
         with suppress(KeyError):
@@ -57,8 +57,8 @@ class Compiled:
             self._spell_out(name)
 
     def _spell_out(self, name: str) -> None:
-        """Expand the list parameter `name`, whose items the statement itself contains, as in
-        `column.in_(("a", "b"))`."""
+        """Write one placeholder for each item of the list parameter `name` into the SQL. For lists that are
+        constant in the statement, as in `column.in_(("a", "b"))`."""
         items = {f"{name}_{i}": item for i, item in enumerate(self.defaults.pop(name))}
         self.lists.discard(name)
         self.defaults.update(items)
@@ -69,9 +69,9 @@ class Compiled:
 
 
 class Author(NamedTuple):
-    """The author of a transaction's writes. `actor`: an account's id, "operator", or "" for the node itself;
-    `device_key_id`: the key that signed the request; `turn`: the name that a program gave to this piece of
-    its work."""
+    """Who writes in a transaction. `actor`: an account's id, "operator", or "" for the node itself.
+    `device_key_id`: the key that signed the request. `turn`: the name that a program gave to the piece of its
+    work to which the request belongs."""
 
     actor: str = ""
     device_key_id: str | None = None
@@ -109,8 +109,8 @@ class Tx(Protocol):
         """After the commit, wake the followers of the event log, in this and other processes."""
 
     async def stamp(self) -> int | None:
-        """An id for a row of the event log: larger than all ids of this transaction and of transactions that
-        ended before it began. Returns None if the database numbers rows itself, in the order of commits."""
+        """An id for a new event. It is larger than all ids of this transaction and of transactions that ended
+        before this one began. Returns None if the database numbers events itself, in the order of commits."""
 
 
 class Database(Protocol):
@@ -140,12 +140,12 @@ class Database(Protocol):
         reached."""
 
     async def horizon(self, tx: Tx) -> int | None:
-        """The stamp (`Tx.stamp`) below which no new row can appear any more. Returns None if rows always
-        appear in the order of their stamps."""
+        """The id (`Tx.stamp`) below which no new event can appear any more. Returns None if events always
+        appear in the order of their ids."""
 
     def on_wake(self, call: Callable[[], None]) -> None:
-        """Run `call` whenever a transaction of any process wakes the followers of the log (`Tx.wake`), and
-        whenever wake-ups of other processes may have been missed."""
+        """Run `call` whenever a transaction of any process has written events (`Tx.wake`), and whenever such
+        news of other processes may have been missed."""
 
     def tell(self, text: str) -> None:
         """Send a text of at most 7900 bytes to the other processes that listen now; it is not stored."""

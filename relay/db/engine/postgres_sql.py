@@ -37,8 +37,8 @@ _DIALECT: Any = _Dialect()  # type: ignore[no-untyped-call]
 
 
 class Statement:
-    """The SQL text of a statement, the names of its parameters $1, $2 …, and the values that the statement
-    itself fills in."""
+    """A statement compiled for PostgreSQL: the SQL text, the names of the parameters $1, $2 … in order, and
+    the values that are written in the statement itself."""
 
     __slots__ = ("defaults", "order", "sql")
 

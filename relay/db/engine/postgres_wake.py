@@ -1,5 +1,5 @@
-"""Sends messages between the processes of a database by LISTEN and NOTIFY: wake-ups, which say that the event
-log has new rows, and short texts that are not stored. Either may get lost.
+"""Sends messages between the processes of a database, by LISTEN and NOTIFY. One kind says that the event log
+has new rows; the other kind is a short text, which is not stored. Either may get lost.
 
 Notifications are sent outside of transactions, because inside one the commit takes a lock of the whole
 server. They are sent at most once in COALESCE seconds. After a lost connection, the process reads the log

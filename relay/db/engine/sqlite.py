@@ -189,9 +189,9 @@ class SqliteTx:
 
 
 class NearTx(SqliteTx):
-    """A transaction that runs its statements, which read a few rows by key, on the event loop (see
-    `Database.read`). `near`: the connection used on the event loop. A statement that would have to wait is
-    run by a reader thread instead."""
+    """A transaction whose statements run on the event loop; each must read only a few rows by key (see
+    `Database.read`). `near`: the connection of the event loop. A statement that would have to wait is run by
+    a reader thread instead."""
 
     def __init__(self, database: SqliteDatabase, near: sqlite3.Connection) -> None:
         self._database, self._near = database, near
@@ -256,9 +256,9 @@ class SqliteDatabase:
             self._near = None
 
     async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
-        """See `Database.lookup`. It reads on the event loop, because the read would take ten times as long on
-        a thread. In WAL mode a reader has to wait only while SQLite recovers the write-ahead log; the read
-        then runs on a reader thread instead."""
+        """Read a row on the event loop, as `Database.lookup` describes. On a thread the read would take ten
+        times as long. In WAL mode a reader has to wait only while SQLite recovers the write-ahead log; the
+        read then runs on a reader thread instead."""
         if self._near is None:
             raise RuntimeError("the database is not open")
         return await NearTx(self, self._near).one(statement, **params)

@@ -13,9 +13,9 @@ from relay.db.schema.account import account, challenge, device_key, pairing_code
 
 @dataclass(slots=True, frozen=True)
 class DeviceKeyRow:
-    """A device key. `id`: the thumbprint; `registration`: the signature of the key for its own registration
-    with this account; `caps`: the rights that the key has without a session, as words ("" for none). Times
-    are in milliseconds."""
+    """A device key. `id`: the thumbprint. `registration`: the key's signature of its own registration with
+    this account. `caps`: the rights that the key has without a session, as words; "" for no rights. Times are
+    in milliseconds."""
 
     id: str
     account_id: str

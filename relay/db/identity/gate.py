@@ -1,5 +1,5 @@
-"""The SQL statements of the gate. One reads the session of a token and, as the session's account sees it, the
-repository that the path names. Others read both again in a write transaction."""
+"""The SQL statements of the gate. The first one reads the session of a token, and the repository that the
+path names, as the session's account sees it. The others read both again in a write transaction."""
 
 from __future__ import annotations
 

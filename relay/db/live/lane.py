@@ -44,14 +44,14 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
         return self.second_seq if self.last_replica == by else self.last_seq
 
     def with_change(self, by: int, seq: int) -> LaneRow:
-        """The row after a change of the path by replica `by`."""
+        """The row after replica `by` changed the path by the update number `seq`."""
         return msgspec.structs.replace(
             self, ver=seq, last_replica=by, last_seq=seq, second_seq=self.other(by)
         )
 
     def edit(self, by: int, seq: int, digest: bytes, size: int) -> LaneRow:
-        """The row after replica `by` edited the text. `digest` and `size`: digest and size of the new
-        text."""
+        """The row after replica `by` edited the text by the update number `seq`. `digest` and `size`: those
+        of the new text."""
         return LaneRow(
             self.path,
             self.kind,

@@ -1,5 +1,5 @@
 """Tables of quotas and of usage. Usage is counted in the transactions that change it. The tables have no
-foreign keys, because the previous release of the relay, which does not know the tables, may still run on this
+foreign keys: the previous release of the relay does not know these tables and may still run on this
 schema."""
 
 from __future__ import annotations

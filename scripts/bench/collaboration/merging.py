@@ -4,11 +4,13 @@ trees.
     python -m scripts.bench.collaboration.merging [--files 2000] [--edited 200] [--branches 10] [--write]
 
 Main and each branch edit files. Half of the files that a branch edits are also edited by main, in other
-lines; the branch moves some of these. git makes each merge twice; the second time it has nothing to write,
-and this time is compared with the relay's. The relay prepares each merge three times. Before the first, no
-result is cached. Before the second, main moves, and a job of the relay tries the merge of each open proposal.
-The third repeats the second. git's figure includes the start of its process, the relay's figure the request.
-The relay's first answer, for which it loads code and reads main, is shown separately.
+lines; the branch moves some of these. git makes each merge twice. The second time, when it has nothing to
+write, is compared with the relay's.
+
+The relay prepares each merge three times. Before the first, no result is cached. Before the second, main
+moves, and a job of the relay tries the merge of each open proposal. The third repeats the second. git's
+figure includes the start of its process, the relay's figure the request. The relay's first answer, for which
+it loads code and reads main, is shown separately.
 """
 
 from __future__ import annotations
@@ -72,8 +74,8 @@ def _branch(base: dict[str, bytes], mains: list[str], rng: random.Random) -> Fil
 
 
 def by_git(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple[float, float]:
-    """Milliseconds of CPU of one merge by git, as (the first time that it is made, the second time). `base`,
-    `ours`, `theirs`: as `sides` returns them."""
+    """Measure one merge by git, made twice. Returns the milliseconds of CPU of (the first time, the second
+    time). `base`, `ours`, `theirs`: as `sides` returns them."""
 
     def git(*words: str) -> None:
         subprocess.run(
@@ -130,10 +132,9 @@ def await_trials(api: Api, repo_id: str) -> None:
 
 
 def by_svc(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple[float, ...]:
-    """Measure how many milliseconds of the relay's CPU the preparation of one merge takes. `base`, `ours`,
-    `theirs`: as `sides` returns them. Returns the figures for (the first merge after the relay's start, a
-    merge that was not tried since the start, a merge that the relay has tried since main moved, the same
-    merge again)."""
+    """Measure the relay's CPU milliseconds for the preparation of one merge. `base`, `ours`, `theirs`: as
+    `sides` returns them. Returns four figures: for the first merge after the relay's start, for a merge that
+    was not tried yet, for one that was tried since main moved, and for the last one again."""
     data = folder / "relay"
     with Relay(data) as relay:
         api, _ = signed_in(folder, relay.origin)

@@ -1,10 +1,12 @@
-"""Measures what trial merges cost after a seal, with 0, 1, 10 or 50 open proposals for its branch.
+"""Measures the cost of trying merges. After each seal, the relay tries again to merge the branch's open
+proposals, of which there are 0, 1, 10 or 50.
 
     python -m scripts.bench.collaboration.trials [--files 2000] [--edited 40] [--rounds 3] [--write]
 
-The figures are medians of the rounds. One is the relay's CPU from the seal until it has nothing to do, less
-its CPU for a seal on a branch without proposals. The other is how long another account's reads of the
-repository take meanwhile. Main and the branches change files as in `scripts.bench.collaboration.merging`.
+There are two figures, medians of the rounds. One is the CPU that the relay uses after a seal until it has
+nothing to do, less its CPU for a seal on a branch without proposals. The other is how long another account's
+reads of the repository take meanwhile. Main and the branches change files as in
+`scripts.bench.collaboration.merging`.
 """
 
 from __future__ import annotations
@@ -65,8 +67,8 @@ def moved(api: Api, relay: Relay, repo_id: str, head: str, text: bytes) -> tuple
 
 
 def waited(api: Api, other: Api, repo_id: str, head: str, text: bytes) -> tuple[str, list[float]]:
-    """Seal a file onto main, whose newest seal is `head`, and read the repository with the account `other`
-    meanwhile and for a second after. Returns (id of the new seal, seconds of each read)."""
+    """Seal a file onto main, whose newest seal is `head`. Meanwhile, and for a second after, read the
+    repository with the account `other`. Returns (id of the new seal, seconds of each read)."""
     waits: list[float] = []
     over = threading.Event()
 

@@ -90,7 +90,7 @@ class Peak:
     the tree → largest number of bytes."""
 
     def __init__(self, roots: Mapping[str, int]) -> None:
-        """`roots`: name → process id of the root of a tree."""
+        """`roots`: name → process id of the topmost process of a process tree."""
         self.roots, self.most = roots, dict.fromkeys(roots, 0)
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._look)

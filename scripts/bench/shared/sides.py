@@ -68,8 +68,8 @@ class Svc:
 
     @contextmanager
     def watched(self, folder: Path) -> Iterator[int]:
-        """A context in which a watcher of the folder runs. Its CPU counts as part of the cost. Yields its
-        process id."""
+        """A context in which a watcher process watches the folder. Its CPU counts as part of the cost. Yields
+        its process id."""
         self.run("watcher", "start", cwd=folder)
         (watcher,) = running_watchers(Home(self.base / "home"))
         self.serving.append(watcher.pid)

@@ -5,10 +5,10 @@
 A relay gets a seal for each commit of the first-parent line of a repository. Two clones by git without a kill
 show which ids are right, and how many bytes the relay writes to its cache for a clone. Then `--places` rounds
 follow. In each, the cache is deleted, git begins to clone, and the relay gets SIGKILL when it has written a
-part of this number of bytes. The part grows with each round; in the last rounds the relay is joining packs
-when it is killed. In every second round it is first killed at half of the part, and continues from what was
-left. After each round the relay starts again, and a clone must have the same ids, pass `git fsck --strict`,
-and leave no temporary file.
+part of these bytes. The part grows from round to round; in the last rounds the relay is joining packs when it
+is killed. In every second round it is killed twice: first at half of the part, then, after it has continued,
+at the whole part. After each round the relay starts again, and a clone must have the same ids, pass
+`git fsck --strict`, and leave no temporary file.
 """
 
 from __future__ import annotations

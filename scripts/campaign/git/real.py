@@ -5,8 +5,8 @@
 A relay gets a seal for each commit (with --first-parent, only of the first-parent line). Then git clones it.
 Each tree must be the original one as svc can store it (without executable bits, symbolic links and
 submodules), each commit must have the parents of its seal, and `git fsck --strict` must find nothing. The ids
-must be the same after the cache was deleted, and from a second relay, whose data folder is a copy from before
-the first clone. The exit code is 1 if a check fails.
+must be the same after the relay's cache of git data was deleted, and from a second relay, whose data folder
+is a copy from before the first clone. The exit code is 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def compare(git: Git, base: Path, one: Relay, two: Relay) -> str:
 def compare_trees(
     git: Git, clone: Path, source: Source, commits: list[Commit], *, first_parent: bool
 ) -> None:
-    """Compare the clone with the real history, from its newest commit back. Each commit must have the tree of
-    its original, as svc can store it (`Source.plain`), and as many parents as the original. Each parent must
-    come from a parent of the original."""
+    """Compare the commits in the clone with the original ones, the newest first. Each must have the tree of
+    the original, as svc can store it (`Source.plain`), and as many parents. Each parent must have been made
+    from a parent of the original."""
     listed = git("-C", clone, "log", "--all", "--format=%H %T %P").splitlines()
     made = {row[0]: Commit(row[0], row[1], row[2:]) for row in (line.split() for line in listed)}
     known = {commit.id: commit for commit in commits}

@@ -26,12 +26,13 @@ class Commit(NamedTuple):
 
 
 class Source:
-    """Reads a git repository. A plain tree is the tree that git makes with the modes 100644 and 40000 only.
-    It has no symbolic links and submodules, nor directories that are empty without them."""
+    """Reads a git repository. A plain tree is a tree with ordinary files and directories only (modes 100644
+    and 40000), as svc can store it. Symbolic links and submodules are left out, and directories that are
+    empty without them."""
 
     def __init__(self, repository: Path, scratch: Path) -> None:
-        """`scratch`: path of a folder that does not exist yet, in which git makes the plain trees (trees as
-        svc can store them)."""
+        """`scratch`: path of a new folder, in which git makes the plain trees (trees as svc can store
+        them)."""
         self.repository = repository
         subprocess.run(["git", "init", "-q", "--bare", str(scratch)], check=True)
         self._objects = _Pipe("git", "-C", str(repository), "cat-file", "--batch")
@@ -57,7 +58,8 @@ class Source:
         return {row[0]: (row[1], row[2].strip()) for row in rows}
 
     def plain(self, tree: str) -> str | None:
-        """The id of the plain tree for a tree; None if the plain tree would be empty."""
+        """The id of the plain tree (ordinary files and directories only) for a tree; None if nothing is
+        left."""
         if tree not in self._plain:
             lines = []
             for child in self.tree(tree):
@@ -81,7 +83,8 @@ class Source:
         return self._objects.object(blob)
 
     def tree(self, tree: str) -> list[Child]:
-        """The entries of a tree that svc can store."""
+        """Those entries of a tree that svc can store: files and directories, but no symbolic links and
+        submodules."""
         if tree not in self._trees:
             self._trees[tree] = [
                 child for child in _children(self._objects.object(tree)) if child.mode not in _NOT_STORED
