@@ -28,8 +28,9 @@ class FolderGone(ClientError):
 
 
 class LocalEdits(ClientError):
-    """The command `command` would overwrite or lose local edits. `paths`: the files that it would overwrite.
-    If `beside` is set, the command would overwrite none of the edited files, and `paths` has all of them."""
+    """A command (`command`) refuses to run, because this folder has edits that are not pushed. `paths`: the
+    edited files that it would overwrite. If `beside` is set, it would overwrite none of them, and `paths` has
+    all edited files."""
 
     code = "local_edits"
 

@@ -201,8 +201,9 @@ class Outbox:
         return counted.rowcount == 1
 
     def replace(self, id: str, following: Callable[[Any], Any]) -> None:
-        """Delete an action that was carried out. `following`: called with the action's value; returns the
-        value of an action to queue at the same path, or None to queue none."""
+        """Delete an action that was carried out, and queue another one at the same path if needed.
+        `following`: called with the action's value; returns the value of the other action, or None to queue
+        none."""
         with self._lock, transaction(self._db):
             row = self._db.execute("SELECT * FROM entry WHERE id = ?", (id,)).fetchone()
             if row is None:
@@ -245,8 +246,8 @@ class Outbox:
 
     def _fold(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
         """Join `value` with the waiting action at the same path, if that action was never tried. The action
-        is removed, and the joined value is returned; if `whole` is set, this is `value` alone. If one of the
-        values contains lists, they are not joined: no action is removed, and `value` is returned."""
+        is removed, and the joined value is returned. `whole`: return `value` alone instead of a joined value.
+        Otherwise values that contain lists are not joined: no action is removed, and `value` is returned."""
         row = self._db.execute(
             "SELECT id, value FROM entry WHERE origin = ? AND account = ? AND path = ? "
             "AND state = 'waiting' AND attempts = 0 ORDER BY timestamp DESC LIMIT 1",

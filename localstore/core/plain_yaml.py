@@ -38,8 +38,8 @@ def load(data: bytes, name: str) -> Any:
 
 
 def _refuse_bombs(text: str, name: str) -> None:
-    """Raises Invalid for aliases and deep nesting. Reads the flat event stream, before anything nested is
-    built."""
+    """Raises Invalid for aliases and deep nesting. Reads only the flat stream of events, because building the
+    nested content of a hostile text could crash the process."""
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.AliasEvent):

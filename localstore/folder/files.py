@@ -202,7 +202,7 @@ class Files:
         return os.readlink(name, dir_fd=fd)
 
     def names(self, path: str) -> list[str]:
-        """The names in a directory."""
+        """The names of the entries in the directory at `path`."""
         fd, name = self._parent(path)
         opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
         try:
@@ -244,8 +244,8 @@ class Files:
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
         """Create a file at `path` with `content`, as `create` does (see there for `mode` and `sync`). Returns
-        its stat. `last`: whether no other path needs this content. If so, a `FetchedFile` file is moved to
-        the path, else it is copied."""
+        its stat. `last`: this is the only path that still needs the content. Then a `FetchedFile` is moved to
+        the path; otherwise it is copied."""
         if isinstance(content, bytes):
             return self.create(path, [content], mode, sync)
         if content.stays or not last:
@@ -320,7 +320,7 @@ class Files:
             os.sync()
 
     def _parent(self, path: str, make: bool = False) -> tuple[int, str]:
-        """The open descriptor of the parent directory, and the name of the entry in it. The descriptor is
+        """The directory above the path, as (its open descriptor, name of the entry in it). The descriptor is
         valid only until the next call. `make`: create missing directories."""
         folder, _, name = path.rpartition("/")
         if not folder:
@@ -337,9 +337,9 @@ class Files:
 
     @contextmanager
     def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:
-        """A context with the directory above `path`, as (open descriptor, name of the entry in it). It is
-        used while `fd` is needed, a descriptor that `_parent` returned for the path `beside`. A second call
-        of `_parent` could close `fd`. `make`: create missing directories."""
+        """A context with (open descriptor of the directory above `path`, name of the entry in it). Use it
+        while the descriptor `fd` is needed, which `_parent` returned for the path `beside`: another call of
+        `_parent` could close that one. `make`: create missing directories."""
         folder, _, name = path.rpartition("/")
         if folder == beside.rpartition("/")[0]:
             yield fd, name

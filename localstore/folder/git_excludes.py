@@ -26,8 +26,8 @@ _ESCAPES = {"t": "\t", "n": "\n", "b": "\b"}
 
 
 class _Texts(NamedTuple):
-    """The texts of the rules by which git ignores files only for this user. `exclude`: text of
-    `.git/info/exclude`. `named`, `everywhere`: name and text of the file of `core.excludesFile`."""
+    """The rules by which git ignores files only for this user. `exclude`: text of `.git/info/exclude`.
+    `named`: name of the file to which git's setting `core.excludesFile` leads; `everywhere`: its text."""
 
     exclude: str
     named: str

@@ -27,7 +27,7 @@ class IndexUnreadable(ValueError):
 
 
 class _OtherHash(Exception):
-    """The entries of an index do not fit the length of object ids that was assumed."""
+    """The index does not fit the assumed length of object ids, so it has the ids of another hash."""
 
 
 def find_index(folder: Path) -> Path | None:
@@ -65,8 +65,8 @@ def read_index(index: Path) -> list[bytes]:
 
 
 def _shared_names(base: Path, deleted: bytes) -> list[bytes]:
-    """The names in the base file of a split index. `deleted`: an EWAH bitmap of the names to leave out; each
-    of these becomes b"" in the result."""
+    """The names in the base file of a split index, which git keeps in two files. `deleted`: a compressed
+    bitmap (EWAH) of the names to leave out; each of these becomes b"" in the result."""
     names, deeper = _parse(_read_bounded(base))
     if deeper is not None:
         raise IndexUnreadable("a split index is based on another one")
@@ -176,8 +176,8 @@ def _offset(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _split(data: bytes, at: int, hash_bytes: int) -> tuple[str, bytes] | None:
-    """What the extensions of an index, which begin at `at`, say about a split: (hex id of the base file,
-    bitmap of the base's entries that are deleted). None for a whole index."""
+    """Whether git keeps an index in two files, as its extensions say, which begin at `at`. Returns (hex id of
+    the base file, bitmap of the deleted entries of the base), None for an index in one file."""
     end = len(data) - hash_bytes
     if at > end:
         raise _OtherHash

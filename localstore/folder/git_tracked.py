@@ -71,7 +71,7 @@ class GitTracked:
         return not self._scope(folder).is_ignored(name, False)
 
     def keeps_below(self, folder: str) -> bool:
-        """Whether `keeps` is true for any file below this folder."""
+        """Whether git tracks a file below this folder that neither `.svcignore` nor `.stignore` excludes."""
         if not self._read.names:
             return False
         below = self._below(os.fsencode(folder + "/"))

@@ -5,8 +5,8 @@ The inode alone is not enough, because file systems reuse the inode of a removed
 enough, because two other folders contain it too: a copy of the folder, and a folder that was restored from a
 backup, whose files are older than the client's record.
 
-If an inode was reused by a folder with the same id, two times distinguish the folders: the time at which the
-id's file last changed and, if that time differs (as after `chmod -R`), the birth time of `.svc`."""
+Another folder may even have the same id and a reused inode. Then two times are compared: the time at which
+the id's file last changed and, if that time differs (as after `chmod -R`), the birth time of `.svc`."""
 
 from __future__ import annotations
 

@@ -150,8 +150,9 @@ class _Walker:
     def _walk_part(
         self, fd: int, prefix: str, listed: list[os.DirEntry[str]], scope: Scope, ruled: bytes
     ) -> None:
-        """Walk one folder in a partial walk. If the walk must visit the folder, its files are scanned. Then
-        those subfolders are entered that the walk must visit or that contain such folders."""
+        """Walk one folder in a scan that visits only some folders (`PartialWalk`). If the folder is one of
+        them, its files are scanned. Then the walk enters the subfolders that it has to visit, and those that
+        lead to such folders."""
         part = self._part
         assert part is not None  # noqa: S101 - the caller asked
         if prefix in part.files:
@@ -191,8 +192,9 @@ class _Walker:
     def _compare(
         self, prefix: str, files: Iterable[_Listed], scope: Scope, mark: bytes, seen: RecordedFolder | None
     ) -> None:
-        """Examine the files of the folder `prefix`, whose mark is `mark` now and which was recorded as
-        `seen`. Unchanged files are skipped, except those that must be examined on every scan."""
+        """Compare the files of the folder `prefix` with its recorded files (`seen`), and hash those that may
+        have changed. `mark`: the present digest of the folder's listing and rules. It is recorded, unless a
+        file of the folder must be examined on every scan."""
         recorded = {file.path: file for file in seen.stats()} if seen else {}
         stats: list[Stat] = []
         plain = True

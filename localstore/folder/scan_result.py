@@ -17,9 +17,9 @@ KEPT_NAMED = 3  # paths that `Skipped.kept_words` names before it counts the res
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """An entry that the scan left out. `path`: its path, escaped for a terminal. `size` and `cap`: its size
-    and the limit in bytes that it exceeds. `remedy`: how to include it, if that is possible. `keeps`: the
-    files that stay unchanged on the branch because this entry replaced them in the folder; escaped for a
+    """An entry that the scan left out. `path`: its path. `size` and `cap`: its size and the limit in bytes
+    that it exceeds. `remedy`: how to include it, if that is possible. `keeps`: the files of the branch whose
+    place the entry has taken in the folder; they stay unchanged on the branch. All paths are escaped for a
     terminal."""
 
     path: str
@@ -52,8 +52,8 @@ class Exclusions(msgspec.Struct, array_like=True):
 
 
 class ScanChanges(NamedTuple):
-    """How a scan differs from the record. `folders`: the folder to record for each path with a trailing
-    slash, None to forget it. `fresh`: new or changed files. `gone`: paths whose file was removed."""
+    """How a scan differs from the record. `folders`: for each path with a trailing slash, what to record of
+    the folder, None to forget it. `fresh`: new or changed files. `gone`: paths whose file was removed."""
 
     folders: dict[str, RecordedFolder | None]
     fresh: list[Stat]
@@ -122,9 +122,9 @@ class Scan:
         return self.hiding(path) is not None
 
     def hiding(self, path: str) -> str | None:
-        """The entry at the path or above it that the scan could not read, so that nobody knows whether the
-        file exists. None if there is none. A link or socket in the place of a folder hides the files of
-        that folder. An unreadable folder hides a file of the same name."""
+        """The entry at the path, or above it, that the scan could not read; None if there is none. With such
+        an entry, nobody knows whether the file exists. For example, a link in the place of a folder hides the
+        files of that folder."""
         if not self.hidden:
             return None
         for place in (*paths.parents(path), path):
@@ -134,9 +134,9 @@ class Scan:
 
 
 class PartialWalk:
-    """The folders that a scan must visit, by path with a trailing slash ("" for the root). `files`: folders
-    of which only the files directly in them are visited. `all`: folders that are visited with everything
-    below."""
+    """The folders to visit in a scan that does not visit all, by path with a trailing slash ("" for the
+    root). `files`: folders of which only the files directly in them are visited. `all`: folders that are
+    visited with everything below."""
 
     def __init__(self, files: Iterable[str], all_below: Iterable[str]) -> None:
         below = set(all_below)

@@ -1,5 +1,5 @@
-"""Stats of files from the moment when they were hashed, and the rules by which such a stat still proves the
-content."""
+"""Stats of files, taken when the files were hashed. Also the rules that say when a file with an equal stat
+certainly still has the hashed content."""
 
 from __future__ import annotations
 

@@ -5,12 +5,12 @@ afterwards, so a save at the last moment is never lost. A journal in the client'
 resumable. Its entries (intents) have these states:
 
     writing  the temporary file may be incomplete; the exchange has not run
-    ready    the exchange may have run: it has if the inode at the temporary name is not the recorded one
+    ready    the exchange may have run; it has if another file (inode) has the temporary name now
     asked    as `ready`, but the user asked for the write (restore), so it is sent to the branch as an edit
     aside    the replaced file has bytes that are stored nowhere else, so it is kept under another name
     done     only the temporary file is left to remove
-    partial  a large file is still arriving (`localstore.sync.transfer.chunked_download`): not finished here
-    moving   the user's file `temp` moves to a conflict name (`localstore.sync.aside`): not finished here
+    partial  a large file is still arriving: `localstore.sync.transfer.chunked_download` finishes it
+    moving   the user's file `temp` moves to a conflict name: `localstore.sync.aside` finishes this
 
 A temporary file is removed only after its entry has the state `done`."""
 
@@ -63,10 +63,10 @@ inside the step that stores both."""
 
 
 class Writer:
-    """Writes batches of changes into the folder. `spare`: returns a free name for a displaced file. `finish`:
-    called with the outcomes of writes that come from the branch; `finish_asked`: with those of writes that
-    the user asked for. `placing`: called with a path and its temporary name; it returns a context, during
-    which the file is moved to its path."""
+    """Writes batches of changes into the folder. `finish`: called with the outcomes of writes that come from
+    the branch; `finish_asked`: with those of writes that the user asked for. `spare`: returns a free name for
+    a replaced file that must be kept. `placing`: called with a path and the name of its temporary file; it
+    returns a context, in which this file is moved to the path."""
 
     def __init__(
         self,
@@ -84,8 +84,8 @@ class Writer:
 
     def apply(self, changes: Sequence[FileWrite], supply: Supply, mark: str = "ready") -> list[str]:
         """Make the changes. Returns the paths that could not be written because of a directory or a link.
-        `supply`: yields (digest, content) for a set of digests. `mark`: `ready` for writes that come from the
-        branch, `asked` for writes that the user asked for."""
+        `supply`: yields (digest, content) for a set of digests. `mark`: the journal state of the writes:
+        `ready` if they come from the branch, `asked` if the user asked for them."""
         intents = [
             Intent(temp_name(change.path), change.path, None, change.new, "writing") for change in changes
         ]
@@ -211,8 +211,8 @@ class Writer:
         return Outcome(intent.path, intent.new, intent.temp, out, odd, placed)
 
     def _resume(self, intent: Intent) -> Outcome | None:
-        """The outcome of an exchange that ran before the process was interrupted. None if the exchange did
-        not run."""
+        """Finds out whether an interrupted write had already exchanged its temporary file with the file at
+        the path. Returns the outcome of the exchange, None if it had not run."""
         held = self._files.stat(intent.temp)
         if intent.new is None:
             return None if held is None else self._outcome(intent)
@@ -253,8 +253,8 @@ class Writer:
         self._files.forget()
 
     def _put_aside(self, intent: Intent) -> None:
-        """Rename a displaced file: to its old path if that path was to be removed, else to a conflict
-        name."""
+        """Keep the file that a write has replaced, which is at the temporary name now: rename it to a
+        conflict name. If the write was a removal, rename it back to its old path instead, if that is free."""
         if self._files.stat(intent.temp) is None:
             return
         if intent.new is not None or not self._move(intent.temp, intent.path):

@@ -104,8 +104,9 @@ class Frames:
         return Remote(row, entry.genesis, lane.state())
 
     def _expect(self, copy: WorkingCopy, row: WireRow, edits: list[Signed]) -> None:
-        """Remember the `edits` that lead to a row of the frontier. If some edits, or the state of the lane
-        before them, are not known, nothing is remembered for the path, and its lane must be requested."""
+        """Remember the received `edits` of a text that lead to its row of the frontier, so that its lane can
+        be computed here. If an edit or the earlier state of the lane is unknown, nothing is remembered for
+        the path, and the lane must be requested."""
         before, entry = copy.db.row(row.path), copy.entries.get(row.path)
         earlier = self._edits.get(row.path, [])
         whole = (

@@ -53,8 +53,8 @@ class Reads:
             self._paths[number] = path
 
     def came(self, path: str) -> None:
-        """Record that the file which `watch` was last given for this path has been moved there. The file that
-        it replaced is no longer watched."""
+        """Record that svc has moved its new file to this path. The watch that `watch` has begun for the file
+        continues; the watch of the replaced file ends."""
         self._drop(self._watched.pop(path, None))
         number = self._coming.pop(path, None)
         if number is not None:
@@ -63,7 +63,7 @@ class Reads:
             self._drop(self._watched.popitem(last=False)[1])
 
     def none_comes(self) -> None:
-        """Stop watching the files that were not moved to their paths."""
+        """End the watches of new files that were not moved to their paths."""
         while self._coming:
             self._drop(self._coming.popitem()[1])
 

@@ -34,7 +34,8 @@ class HeldRemovals:
         self._sent: deque[_Sent] = deque()
 
     def prune(self, copy: WorkingCopy) -> None:
-        """Forget the held paths that the record no longer contains. Their removal was sent by a push."""
+        """Forget those held-back removals whose paths have no entry in the record any more, because a push
+        has sent them."""
         if self.held:
             self.held = {path for path in self.held if path in copy.entries}
 

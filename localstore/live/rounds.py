@@ -146,9 +146,9 @@ class Rounds:
         return self._send_off(copy, self._follow_moved(copy, self._with_left_out(copy, paths)), None)
 
     def _with_left_out(self, copy: WorkingCopy, paths: Sequence[str]) -> Sequence[str]:
-        """The saved paths. If the file at one of them is missing, the result also has all paths of files that
-        cannot be sent. The missing file may have been renamed to one of those, and then its old name stays
-        on the branch."""
+        """The saved `paths`. If the file at one of them is missing, the result also has the paths of all
+        files that cannot be sent. The missing file may have been renamed to such a path, and then its old
+        name stays on the branch."""
         if not self._left_out or all(copy.exists(path) for path in paths):
             return paths
         return [*paths, *sorted(self._left_out.difference(paths))]
@@ -234,7 +234,8 @@ class Rounds:
         return sent
 
     def finish(self, copy: WorkingCopy) -> None:
-        """End the round."""
+        """End the round: stop watching new files that have not arrived, and close the folder's
+        directories."""
         self.reads.none_comes()
         self._was_read.clear()
         self._coming.clear()
@@ -248,8 +249,8 @@ class Rounds:
         return self._was_read.get(path, self.reads.was_read(path))
 
     def _is_written(self, copy: WorkingCopy, path: str) -> bool:
-        """Whether a program has the file open for writing. Returns False if this lasts longer than
-        WRITING_SECONDS, because svc then no longer waits for the program."""
+        """Whether svc must wait, because a program has the file open for writing. After a wait of
+        WRITING_SECONDS the result is False."""
         if not copy.files.being_written(path):
             self._writing.pop(path, None)
             return False
@@ -271,9 +272,9 @@ class Rounds:
         return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))
 
     def _edited_elsewhere(self, copy: WorkingCopy) -> list[str]:
-        """The paths of files that got an edit from elsewhere since the last call: one that was saved at the
-        old path of a renamed file, or made to an earlier version of the file. Files that do not show their
-        edit yet, and edits that must wait, are left for the next `bring`."""
+        """The paths of the files into which edits were moved since the last call. Such an edit was saved at
+        the old path of a renamed file, or made to an earlier version of the file. The next `bring` handles
+        files that do not show their edit yet, and edits that must wait."""
         edited, self.followed.edited = sorted(self.followed.edited), set()
         for path in edited:
             entry = copy.entries.get(path)

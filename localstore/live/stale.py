@@ -63,7 +63,7 @@ class Editors(Protocol):
 
 
 class NoEditors:
-    """Stands for the case that no programs send typed changes."""
+    """Takes the place of `Editors` where no program sends typed changes."""
 
     def edits(self, path: str) -> bool:
         return False
@@ -100,9 +100,8 @@ class Buffers:
         copy.placed, copy.rebase, copy.live = note_placed, rebase, True
 
     def attach_saves(self, copy: WorkingCopy) -> None:
-        """Treat saves in `copy` as the agent does. Called in a command that runs beside or after an agent, so
-        that a save becomes the same edit whichever process finds it. This affects only files whose texts
-        an agent recorded recently."""
+        """Make a command capture saves in `copy` as an agent does, so that a save becomes the same edit
+        whichever process finds it. This affects only files whose texts an agent recorded recently."""
 
         def note_placed(path: str, before: bytes | None, new: bytes) -> None:
             if copy.db.arrivals.get(path) is not None:
@@ -112,7 +111,8 @@ class Buffers:
         copy.rebase = lambda entry, name, data: self._rebase_saved(copy, entry, name, data)
 
     def forget_reads(self, copy: WorkingCopy) -> None:
-        """Mark every text as read, because reads were not detected for a while. Also drops old texts."""
+        """Mark every recorded text as read by a program, because reads could not be detected for a while.
+        Also drops old texts."""
         since = self._now() - MEMORY
         with copy.db.step():
             for path, arrivals in copy.db.arrivals.all():
@@ -124,8 +124,8 @@ class Buffers:
                 copy.db.arrivals.put(path, arrivals)
 
     def moved_aside(self, copy: WorkingCopy, path: str, mine: bytes, current: bytes) -> None:
-        """Record that a conflict changed the text of the file. `mine`: the text that it had, which is in a
-        conflict copy now; `current`: the text that it has now."""
+        """Record the recent texts of a file that a conflict has changed. `mine`: the text before, which is in
+        a conflict copy now; `current`: the text now."""
         versions = [
             TextVersion(mine, self._now()),
             TextVersion(current, self._now(), False, self.authors.get(path, "")),
@@ -164,8 +164,9 @@ class Buffers:
         copy.db.arrivals.put(path, arrivals)
 
     def _rebase_saved(self, copy: WorkingCopy, entry: PathRecord, name: bytes, data: bytes) -> None:
-        """Called when a save of a file is captured as an edit. `data`: the saved text; `name`: its BLAKE3.
-        Sets the entry's shadow, with which the save is compared, to the text that the save was made from."""
+        """Set the entry's shadow to the text that a save was made from, which may be older than the file. The
+        edit is the difference between this text and the save. `data`: the saved text; `name`: its BLAKE3.
+        Called when the save is captured."""
         if self.editors.edits(entry.path) and self._was_typed(entry.path, name):
             copy.objects.add([(name, data)])
             entry.shadow = name
@@ -191,9 +192,9 @@ class Buffers:
         entry.shadow = base.digest
 
     def _was_typed(self, path: str, name: bytes) -> bool:
-        """Whether everything in a save of the file at `path` was also sent as typed changes, so that the save
-        is no edit. `name`: BLAKE3 of the saved text. After a save of any other text, or of half a text, the
-        next save always counts as an edit."""
+        """Whether everything in a save of the file was also sent as typed changes, so that the save is no
+        edit. `name`: BLAKE3 of the saved text. After a save of any other text, the next save counts as an
+        edit too."""
         if not self.editors.shows(path, name):
             self._strange.add(path)
             return False
@@ -212,9 +213,9 @@ class Buffers:
 
 
 def _find_loaded_text(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> TextVersion | None:
-    """The text that an editor had loaded when it saved `data`: an earlier text of the file, or one that a
-    plugin showed. None if the editor had loaded the text that is on the disk. `since`: texts that were
-    replaced before this time (milliseconds) are left out."""
+    """Finds the text that an editor had loaded before its user changed it to `data`. This is an earlier text
+    of the file, or a text that an editor plugin showed. Returns None if it is the text that is on the disk.
+    `since`: texts that were replaced before this time (milliseconds) are left out."""
     versions = arrivals.versions
     last = versions[-1]
     held = [

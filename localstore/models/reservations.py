@@ -16,8 +16,9 @@ from localstore.folder.lock import held_files, hold_lock
 
 @contextmanager
 def reserve(folder: Path, keys: Iterable[str]) -> Iterator[None]:
-    """A context in which blobs are reserved. If the process dies, the reservation ends too. The caller holds
-    the lock of the cache when it enters the context."""
+    """A context in which the blobs (model files) with these keys are not deleted, although no model refers to
+    them yet. If the process dies, the reservation ends too. The caller holds the lock of the cache when it
+    enters the context."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with ExitStack() as stack:
         for key in keys:

@@ -177,8 +177,8 @@ class Models:
         return file, self.blob(record.projector) if record.projector else None
 
     def _link_files(self, record: Record) -> Path:
-        """The path of the first file of a model in several files. It is in a folder of links, in which the
-        files have the names that the engine expects."""
+        """The path of the first file of a model that has several files. It is in a folder of links, by which
+        the files have the names that the LLM engine expects."""
         folder = self._shards / record.model
         files = [record.model, *record.shards]
         with self.hold_lock():

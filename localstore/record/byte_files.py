@@ -10,9 +10,8 @@ from localstore.record.sql import select_in
 
 
 class ByteFiles:
-    """The rows of the table `rows` (the recorded frontier) that are not text. The sum of their sizes is
-    computed once and then updated by `changing`. So the cost of a save does not depend on the size of the
-    tree."""
+    """The files of the recorded frontier that are not text. The sum of their sizes is computed once, and each
+    later change is added by `changing`. So the cost of a save does not depend on the size of the tree."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql

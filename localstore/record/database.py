@@ -205,8 +205,8 @@ class Database:
         self.put_entries(entries)
 
     def lane_state(self, path: str) -> tuple[bytes, bool] | None:
-        """The lane state of a path as (state, whole), in the form in which `put_lane_state` stored it. None
-        if nothing is stored."""
+        """The stored CRDT state of a path's lane as (state, whole). None if nothing is stored. `whole` is
+        False if `state` is only the update that follows the lane's first text (see `put_lane_state`)."""
         row = self._sql.execute("SELECT state, whole FROM lane_states WHERE path=?", (path,)).fetchone()
         return (row[0], bool(row[1])) if row else None
 
@@ -293,8 +293,8 @@ class Database:
         self._sql.executemany("INSERT OR REPLACE INTO rows VALUES(?,?,?,?,?,?,?,?,?)", rows)
 
     def mark_row_stale(self, path: str) -> None:
-        """Make the next pull fetch the lane of this path. Called when the relay refused an update of the
-        text: the lane's epoch may have changed without a new row."""
+        """Make the next pull fetch the lane of this path. Called after the relay has refused an update of the
+        text, because the lane may have a new epoch although its row did not change."""
         self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (STALE_EPOCH, path))
 
     def read_sealed(self) -> dict[str, SealedFile]:

@@ -54,8 +54,8 @@ def record_scan(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gon
 
 
 def before_sealing(sql: sqlite3.Connection, paths: Iterable[str]) -> None:
-    """Record what is on the disk at these paths. Call it before the last seal's digests of these paths
-    change."""
+    """Give each of these paths a row with the digest that is on the disk. Call it before the last seal's
+    digests of these paths change, because a path without a row counts as equal to the last seal."""
     sql.executemany(
         "INSERT OR IGNORE INTO differs SELECT ?, (SELECT digest FROM sealed WHERE path=?)",
         [(path, path) for path in paths],
@@ -63,14 +63,14 @@ def before_sealing(sql: sqlite3.Connection, paths: Iterable[str]) -> None:
 
 
 def after_sealing(sql: sqlite3.Connection, sealed: Iterable[tuple[str, bytes | None]]) -> None:
-    """Delete the table's rows of those paths whose file on the disk equals the new seal. `sealed`: (path,
-    digest in the new seal) for each path; the digest is None if the seal has no file there."""
+    """Delete the rows of those paths whose file on the disk equals the new seal. `sealed`: (path, digest in
+    the new seal) for each path; the digest is None if the seal has no file there."""
     sql.executemany("DELETE FROM differs WHERE path=? AND digest IS ?", sealed)
 
 
 def recompute(sql: sqlite3.Connection, disk: Mapping[str, bytes], sealed: Mapping[str, bytes]) -> None:
-    """Fill the table by comparing all files of both sides. `disk` and `sealed`: the digests of the files, by
-    path."""
+    """Fill the table of differences anew, by comparing all files. `disk`, `sealed`: the digests of the files
+    on the disk and in the last seal, by path."""
     sql.execute("DELETE FROM differs")
     sql.executemany(
         "INSERT INTO differs VALUES(?,?)",
@@ -80,7 +80,7 @@ def recompute(sql: sqlite3.Connection, disk: Mapping[str, bytes], sealed: Mappin
 
 
 def all_unsealed(sql: sqlite3.Connection) -> None:
-    """Record every file on the disk as new. Call it before the last seal is forgotten."""
+    """Record that every file on the disk is new, because the last seal is about to be forgotten."""
     sql.execute("INSERT OR IGNORE INTO differs SELECT path, digest FROM sealed")
     sql.execute("DELETE FROM differs WHERE digest IS NULL")
 
@@ -136,7 +136,8 @@ def find_unsettled(sql: sqlite3.Connection) -> list[str]:
 
 
 def foreign(sql: sqlite3.Connection) -> list[str]:
-    """The paths whose lane on this branch is unknown, which are those with `PathRecord.foreign`."""
+    """The paths of the files whose lane (CRDT text) on this branch is not known yet
+    (`PathRecord.foreign`)."""
     return only_column(sql.execute(FOREIGN_ENTRIES))
 
 

@@ -68,8 +68,8 @@ class Entries(MutableMapping[str, PathRecord]):
         return self._all().items()
 
     def begin_round(self) -> None:
-        """Start to count the looked-up paths again from 0. After many look-ups in one round, all entries are
-        read at once. Without this call, many rounds with few look-ups each would cause it too."""
+        """Reset the count of looked-up paths at the beginning of a round. If one round looks up many paths,
+        all entries are read at once. Without the reset, many short rounds would cause this too."""
         self._queried = 0
 
     def load(self, paths: Iterable[str]) -> None:

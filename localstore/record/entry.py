@@ -19,13 +19,14 @@ class PathRecord(msgspec.Struct):
     """What is recorded about one path (its entry). The members are the columns of its row. Digests are
     BLAKE3, 32 bytes.
 
-        gen      lane id; 0 until the relay has accepted the file
-        seen     newest sequence number of the path whose effect the entry contains
-        genesis  text with which the lane's current epoch began (text only)
-        touched  whether the confirmed lane differs from its genesis; its state is then in the database
-        pending  number of captured updates that are not confirmed
-        want     bytes that result from the confirmed lane and the pending updates
-        shadow   bytes known to be on the disk; None: known to be absent"""
+        gen      id of the lane; 0 until the relay has accepted the file
+        seen     sequence number of the path's newest update that this entry includes
+        genesis  digest of the text with which the lane's current epoch began (text only)
+        touched  whether the confirmed lane was edited since then; its state is then in the database
+        pending  number of captured updates that the relay has not confirmed
+        want     digest of the content that the confirmed lane has after the pending updates
+        shadow   digest of the bytes known to be on the disk; None: known to be absent
+    """
 
     path: str
     kind: Kind

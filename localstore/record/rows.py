@@ -37,7 +37,7 @@ class SealedFile(NamedTuple):
 class SealedTree(msgspec.Struct, frozen=True):
     """The tree of a seal, as a difference from the previous seal's tree. `root`: its root digest; `fresh`:
     the new directory objects, bytes by digest; `gone`: digests of the directory objects that are no longer
-    needed; None if none of the earlier ones is needed."""
+    needed, None if these are all earlier ones."""
 
     root: bytes
     fresh: dict[bytes, bytes]

@@ -3,9 +3,9 @@ hashed since the scan.
 
 Each call runs in its caller's transaction.
 
-Table `asides`: folder (raw path with a trailing slash) → `localstore.folder.scan_result.Exclusions`. It is
-valid only while a last scan is recorded. A scan without a watcher deletes the record of the last scan, but
-not this table."""
+Table `asides`: folder (raw path with a trailing slash) → what the scan left out of it
+(`localstore.folder.scan_result.Exclusions`). The table may be used only while a last scan is recorded. A scan
+without a watcher deletes that record, but not this table."""
 
 from __future__ import annotations
 
@@ -157,6 +157,6 @@ def _folder(path: str) -> str:
 
 
 def _range(prefix: str) -> tuple[str, str | bytes]:
-    """Bounds for an SQL query that selects the paths which begin with `prefix`: (first, last). `0` is the
-    character after the slash."""
+    """Bounds (first, last) of an SQL query for all paths that begin with `prefix`, a path with a trailing
+    slash or "". The character `0`, which follows the slash in the alphabet, ends the range."""
     return (prefix, f"{prefix[:-1]}0") if prefix else ("", b"")

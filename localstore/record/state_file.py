@@ -29,7 +29,7 @@ class StateFile:
         self._path = folder / link.FOLDER / link.STATE_FILE
 
     def is_written(self) -> bool:
-        """Whether the file still has the content that svc wrote last."""
+        """Whether the file `.svc/state.json` still has the content that svc wrote last."""
         hasher = blake3()
         try:
             with self._path.open("rb", buffering=0) as file:

@@ -26,5 +26,5 @@ def put_typed(db: Database, entry: PathRecord) -> None:
 
 
 def drop_typed(db: Database, path: str) -> None:
-    """Record that the pending updates of the path count as captured."""
+    """Record that the pending updates of the path count as captured edits, not as typed ones."""
     db.drop_value(f"{TYPED}{path}")

@@ -51,11 +51,11 @@ def forget_and_move_aside(
     copy: WorkingCopy, path: str, of: str | None = None, clash: ConflictingTexts | None = None
 ) -> None:
     """Drop the entry of a path, then rename its file to a conflict name. In this order, a crash between the
-    two steps does not look like a deletion. `of`: the path that the file conflicts with, by default its
-    own path. `clash`: the conflicting texts, which are recorded too.
+    two steps does not look like a deletion. `of`: the path that the file conflicts with, by default its own
+    path. `clash`: the conflicting texts, which are recorded too.
 
-    The move is in the journal, so that it is finished after a crash. Without the journal, no pull would check
-    the file again if the branch lacks the path, and the file would count as new."""
+    The move is written to the journal first, so that it is finished after a crash. Otherwise the file could
+    stay at its path and count as new, if the branch has no file there."""
     with copy.db.step():
         if clash is not None:
             record_conflict(copy, of or path, clash)
@@ -108,8 +108,8 @@ def _move(copy: WorkingCopy, path: str, name: str) -> bool:
 
 
 def _give_up_name(copy: WorkingCopy, path: str) -> None:
-    """Undo the last claim of a conflict name. If the file is still at its path, the record of the conflict
-    stays for the next claim."""
+    """Give back the conflict name that was claimed last, because no file was moved to it. If the file is
+    still at its path, its conflict stays recorded, under another free name."""
     _, name = copy.conflicts.pop()
     clash = copy.db.conflicts.get(name)
     with copy.db.step():
@@ -128,12 +128,12 @@ def _remove_empty(copy: WorkingCopy, path: str) -> bool:
 
 
 def _move_folder(copy: WorkingCopy, path: str) -> bool:
-    """Rename a directory to a free conflict name. Recorded conflict copies in it keep their records, under
-    the new names. If it has other files, the directory gets a conflict record too. Returns False if the
-    name was taken meanwhile, or if nothing is at the path any more.
+    """Rename a directory to a free conflict name. Recorded conflict copies in it stay recorded, under their
+    new paths. If the directory has other files, it gets a conflict record too. Returns False if the name was
+    taken meanwhile, or if nothing is at the path any more.
 
-    During the rename each copy is recorded under both names. So after a crash the copy has a record,
-    whichever name it has."""
+    During the rename each copy is recorded under both paths, so that its record is also found after a
+    crash."""
     inside = [clash for clash in copy.db.conflicts.list() if is_inside(clash.kept_as, path)]
     copy_names = {clash.kept_as for clash in inside}
     with copy.db.step():

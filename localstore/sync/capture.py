@@ -80,8 +80,8 @@ class _CapturedEdit(NamedTuple):
 
 
 class _Batch:
-    """Collects captured edits. Their texts, entries and updates are then stored together in one
-    transaction."""
+    """Collects captured edits, so that many are stored in one transaction, with their texts, entries and
+    updates."""
 
     def __init__(self, copy: WorkingCopy) -> None:
         self._copy = copy
@@ -100,7 +100,7 @@ class _Batch:
             self.store()
 
     def store(self) -> None:
-        """Write the batch to the database and start an empty one."""
+        """Write the collected edits to the database, and forget them here."""
         if not self._captured:
             return
         copy = self._copy
@@ -144,8 +144,8 @@ def _capture_settled(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _C
 
 
 def _capture_merged(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _CapturedEdit | None:
-    """The edit of a file that had an older text of its lane before the change, merged into the lane. None if
-    it cannot be merged with the lane's newer text, or if the texts needed for the merge are not available."""
+    """The edit of a file whose text was behind its lane before the user changed it. The edit is merged into
+    the newer text of the lane. None if this is not possible, or if a text that it needs is not available."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
     before = _base_text(copy, entry.shadow)
     if before is None:
@@ -172,8 +172,8 @@ def _base_text(copy: WorkingCopy, shadow: bytes) -> bytes | None:
 
 
 def capture_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -> bool:
-    """Merge a save that happened while svc wrote the file. `before`: the text that the save was made from;
-    `data`: the saved text. The lane has changed meanwhile.
+    """Capture a save that happened while svc wrote a newer text to the file. `before`: the text that the save
+    was made from; `data`: the saved text.
 
     Runs in the caller's transaction. Returns False if the texts conflict; then the conflict is recorded."""
     try:

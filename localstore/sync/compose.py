@@ -233,7 +233,8 @@ class MarkerCheck:
         return bool(self._copy.db.conflicts.list())
 
     def remain_in(self, stat: Stat, kind: str) -> bool:
-        """Whether the file contains markers. `kind`: the kind of the update that would send it."""
+        """Whether the file contains conflict markers written by svc. `kind`: the kind of the update that
+        would send the file."""
         text = None
         if kind == "edit_text":
             text = self._copy.objects.get(stat.digest)
@@ -243,9 +244,9 @@ class MarkerCheck:
 
 
 class SizeCaps:
-    """Checks the two size caps for files that are not text (docs/design/006): a cap for each file, and a cap
-    for their sum. `only`: the scanned paths of a save, so that the cost of a save does not grow with the
-    folder. None if the whole folder was scanned."""
+    """Checks files that are not text against two size caps (docs/design/006): one for each file, and one for
+    their sum. `only`: the paths that were scanned after a save, so that the cost does not grow with the
+    folder; None after a scan of the whole folder."""
 
     def __init__(self, copy: WorkingCopy, scan: Scan, only: Collection[str] | None = None) -> None:
         self._copy = copy
@@ -290,8 +291,8 @@ class SizeCaps:
         return self._sizes.get(path, 0)
 
     def over(self, path: str, stat: Stat) -> Skipped | None:
-        """Check a file against the size caps. If it exceeds one, it is returned as skipped, with the reason.
-        Otherwise its size is added to the sum, and None is returned."""
+        """Check a file against the size caps. Returns it as a skipped entry if it exceeds a cap. Otherwise
+        returns None, and adds its size to the sum for the files that are checked next."""
         kind, cap = self._copy.repo_kind, self._copy.file_cap
         if stat.size > cap:
             raisable = kind == "app" and stat.size <= limits.APP_FILE_CLAMP

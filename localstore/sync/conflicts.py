@@ -56,13 +56,12 @@ def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> No
 
 
 def record_versions(copy: WorkingCopy, path: str, theirs: bytes | None, mine: bytes | None) -> None:
-    """Record a conflict of two files without a common text, such as binary files, or files of the same name
-    that both sides created. `theirs`: digest of the branch's version; `mine`: digest of the version that
-    gets the conflict name. Does nothing if one of the two is None, or if they are equal. Runs in the
-    caller's transaction.
+    """Record a conflict of two files that have no common text, such as binary files. `theirs`: digest of the
+    branch's version; `mine`: digest of the local version, which gets the conflict name. Does nothing if there
+    is only one version, or if both are equal. Runs in the caller's transaction.
 
-    If a conflict of this local version is already recorded and its copy is not made yet, only the branch's
-    version and its author are updated in the record."""
+    The local version may already have a recorded conflict whose copy is not made yet. Then only the branch's
+    version and its author are changed in that record."""
     if theirs is None or mine is None or theirs == mine:
         return
     drop_unused(copy, path, but=mine)

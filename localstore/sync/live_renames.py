@@ -276,9 +276,9 @@ def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: Pa
 
 
 def _bring_bytes(copy: WorkingCopy, entry: PathRecord, remote: Remote, new: str) -> bool:
-    """Write the branch's bytes to the new path, then record them as known at the old path. If the process
-    dies in between, the file already has the bytes. Returns False if the file here was edited, or if the
-    bytes are not available."""
+    """Write the branch's version of a binary file to the path `new`, to which the file was renamed here. Then
+    record this version as known at the old path. Returns False if the file was edited here, or if the bytes
+    are not available."""
     row = remote.row
     if entry.shadow is None or copy.digest_on_disk(new) not in (entry.shadow, row.digest):
         return False

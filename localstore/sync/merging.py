@@ -100,8 +100,8 @@ def _lane(copy: WorkingCopy, remote: Remote) -> Lane:
 def _adopt(
     copy: WorkingCopy, entry: PathRecord, remote: Remote, pending: list[bytes], text: bytes | None
 ) -> None:
-    """Record the relay's lane as confirmed. `pending`: the pending updates to apply after it. `text`: the
-    text that results."""
+    """Record the relay's lane as confirmed. `pending`: the updates that this folder has made and the relay
+    has not confirmed. `text`: the text with these updates, None if there are none."""
     entry.epoch, entry.seen = remote.row.epoch, max(entry.seen, remote.row.ver)
     entry.genesis, entry.touched = remote.genesis, remote.state is not None
     entry.want, entry.size = remote.row.digest, remote.row.size

@@ -1,11 +1,11 @@
 """Handles a branch that moved back to an older state: the relay lacks updates that it had confirmed to this
 folder. This happens, for example, after the relay was restored from a backup.
 
-The relay's files are older than the files here, or were sent by others since. So the folder starts again as
-another replica. For each path the base is a version that both sides have: the relay's text, if this folder
-once had it, otherwise the file of the newest seal that both have. Everything beyond the base is an edit,
-which is merged with newer changes of others and sent again. Nothing here is overwritten by an older
-version."""
+Each file on the relay may be older than the file here, or newer because somebody has sent it since. So the
+folder starts again as another replica, and the files are merged. The base of a merge is a version that both
+sides have: the relay's text, if this folder once had it, otherwise the file of the newest seal that both
+have. What the folder has beyond the base is an edit; it is merged with newer changes of others and sent
+again. No older version overwrites anything here."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
 def is_moved_back(copy: WorkingCopy, answer: Bootstrap) -> bool:
     """Whether the relay's branch moved back to an older state. `answer`: the relay's answer to a request for
-    new rows. The branch moved back if the answer lacks updates, or the relay lacks a seal, that it had
-    confirmed."""
+    new rows. It shows this if it lacks updates or a seal that the relay had confirmed."""
     if not copy.replica or answer.branch_id != copy.branch_id:
         return False
     if answer.seq < copy.db.number("since"):
@@ -97,8 +96,8 @@ class Before:
         return None
 
     def rebase(self, rows: Iterable[FrontierRow]) -> None:
-        """Record from which version each text in the folder was edited, if that is known and newer than the
-        last seal's version. `rows`: the whole frontier."""
+        """Record for each text the version from which the folder's file was edited, if one is known that is
+        newer than the last seal's. `rows`: the whole frontier."""
         copy = self._copy
         for row in rows:
             sealed = self._sealed.get(row.path)
@@ -109,8 +108,8 @@ class Before:
                 copy.save(known_by_bytes(row.path, "text", base, row.size))
 
     def _base(self, row: FrontierRow, sealed: SealedFile | None) -> bytes | None:
-        """The digest of the text from which the folder's file was edited. None stands for the text of the
-        last seal."""
+        """The digest of the text from which the folder's file was edited: the relay's text, or the text that
+        the relay had confirmed last. None if this is the text of the last seal."""
         copy = self._copy
         if copy.objects.has(row.digest):
             return row.digest  # it was here once, so the file comes from it

@@ -67,8 +67,9 @@ class _OldRecord:
             self._copy.files.forget()
 
     def _restore_temporary(self, intent: Intent, regular: bool) -> None:
-        """Remove the temporary file if its bytes exist elsewhere. Otherwise move it to a conflict name.
-        `regular`: whether it is a regular file."""
+        """Remove the temporary file of an interrupted write (`intent`), if it is incomplete or its bytes
+        exist elsewhere. Otherwise move it to a name where the user finds it. `regular`: whether it is a
+        regular file."""
         entry = self._entries.get(intent.path)
         digests = {intent.new} | ({entry.shadow, entry.want} if entry else set())
         digests.discard(None)

@@ -49,9 +49,9 @@ def find_unresolved(copy: WorkingCopy, merge: OpenMerge) -> list[str]:
 
 
 def sources_to_seal(copy: WorkingCopy) -> list[str]:
-    """The seals that the next seal of this folder has to record as merged; [] without an open merge. Raises
-    MergeInterrupted if the merge is not complete, MergeUnresolved while a conflict of it is unresolved. A
-    merge that the folder's last seal already records is no longer open."""
+    """The seals that the next seal of this folder has to record as merged; [] without an open merge. If the
+    folder's last seal already records the merge, the merge is over. Raises MergeInterrupted if the merge was
+    not written completely, MergeUnresolved if one of its conflicts is not resolved."""
     merge = open_merge(copy)
     if merge is None:
         return []

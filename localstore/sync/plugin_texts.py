@@ -14,8 +14,9 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def rebase_on_plugin_text(copy: WorkingCopy, entry: PathRecord, data: bytes) -> None:
-    """Set the entry's shadow to a text that a plugin showed, so that the save `data` is compared with that
-    text. This is done only if the save contains everything that the plugin sent after the present shadow."""
+    """Set the entry's shadow to a text that an editor plugin showed, so that the save `data` is compared with
+    that text. This is done only if the save contains everything that was typed between the present shadow and
+    that text."""
     arrivals = copy.db.arrivals.get(entry.path)
     if arrivals is None or not arrivals.plugin_texts or entry.shadow is None:
         return
@@ -30,6 +31,6 @@ def rebase_on_plugin_text(copy: WorkingCopy, entry: PathRecord, data: bytes) -> 
 
 
 def has_what_was_typed(old: bytes, typed: bytes, data: bytes) -> bool:
-    """Whether text was inserted between `old` and `typed` and the save `data` contains all of it. If so, the
-    save was not made from `old`."""
+    """Whether the save `data` contains all text that was inserted between `old` and `typed`. Then the save
+    was made from `typed`, and not from `old`. False if nothing was inserted."""
     return any(edit.inserted for edit in edits(old, typed)) and keeps(old, typed, data)

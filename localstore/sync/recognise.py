@@ -88,7 +88,8 @@ def changes_since_last_seal(
     copy: WorkingCopy, scan: Scan
 ) -> tuple[str | None, list[str], list[str], list[str]]:
     """(last seal of the folder, changed paths, new paths, removed paths), with each list sorted. They come
-    from the record, or from `state.json` if the record is new. `scan`: a scan that was just made."""
+    from the record, or from the file `.svc/state.json` if the record is new. `scan`: a scan that was just
+    made."""
     if _find_unrecorded_seal(copy) is None:
         return copy.last_seal, *copy.db.changes_since_seal()
     state, files = link.read_state(copy.folder), scan.files

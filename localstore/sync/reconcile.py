@@ -111,8 +111,8 @@ def _reconcile_rows(
 
 
 def _replaced_texts(copy: WorkingCopy, rows: list[FrontierRow]) -> list[str]:
-    """The paths of texts that were edited here and that the branch replaced by other files. Only in a folder
-    that is synced live."""
+    """The paths of texts that were edited here, while the branch put another file in their place. [] unless
+    the folder is synced live."""
     if not copy.live:
         return []
     replaced = []
@@ -146,8 +146,8 @@ def _write_rows(copy: WorkingCopy, todo: list[FrontierRow], local: Here) -> list
 
 
 def _remotes(copy: WorkingCopy, rows: list[FrontierRow], local: Here) -> Iterator[Remote]:
-    """Yields each row with the state of its lane: first those that `local` returns, then those that the relay
-    sends."""
+    """Yields each row with the state of its lane. States that are known here (`local` returns them) come
+    first. The others are requested from the relay."""
     missing = []
     for row in rows:
         held = local(row)
@@ -213,8 +213,9 @@ def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
 
 
 def _is_gone(entry: PathRecord, index: int) -> bool:
-    """Whether the branch removed the file of an entry that has no row. `index`: the number of the frontier up
-    to which rows are known. A file that was accepted after this number may still lack its row."""
+    """Whether the branch has removed the file of an entry that has no row on the frontier. A file that was
+    accepted after the rows were read counts as present. `index`: the number of the frontier up to which rows
+    are known."""
     return entry.gen > 0 and entry.seen <= index
 
 
@@ -249,9 +250,9 @@ def _folds_case(copy: WorkingCopy) -> bool:
 
 
 def _sources(copy: WorkingCopy, rows: dict[str, FrontierRow], gone: list[str]) -> set[str]:
-    """The removed paths whose files must not be removed yet. They are unchanged binary files in `gone` whose
-    bytes the branch has under another path now. The file at the other path is written first, by copying
-    the old file (`localstore.sync.settle`) instead of fetching its bytes. Files that block a path of the
+    """Of the paths that the branch removed (`gone`), those whose files must stay for a moment. Such a file is
+    binary and unchanged, and the branch has its bytes under another path now. That path is written first, by
+    copying the file (`localstore.sync.settle`) instead of fetching its bytes. Files that block a path of the
     branch are not in the result."""
     records = {path: copy.entries[path] for path in gone}
     shadows = {path: entry.shadow for path, entry in records.items() if entry.kind != "text"}
@@ -275,14 +276,14 @@ def _sources(copy: WorkingCopy, rows: dict[str, FrontierRow], gone: list[str]) -
 
 
 def _removals(copy: WorkingCopy, gone: list[str], later: Collection[str] = ()) -> tuple[list[str], Ways]:
-    """Remove the files that the branch removed and that are unchanged here, except those in `later`. Returns
-    (paths of the removed files, renames). `renames` is old path → new path of edited files that the branch
-    renamed, found only if the folder is synced live; these files stay where they are.
+    """Remove the files that the branch removed, if they are unchanged here. `gone`: their paths; `later`:
+    those to leave alone for now. Returns (paths of the removed files, renames). `renames` is old path → new
+    path of edited files that the branch renamed; these files stay where they are. Renames are found only if
+    the folder is synced live.
 
     Any other edited file becomes a recorded conflict copy, because sending it would bring the file back for
-    everybody. If something that is not a file, such as a directory, is at the path of a removed file, it
-    stays, because it is new and conflicts with nothing. If the branch may never have had the file, it stays
-    and counts as new."""
+    everybody. Directories and other things that are not files stay. A file that the branch may never have had
+    stays too, and counts as new."""
     clean: list[str] = []
     edits: list[str] = []
     for path in gone:
@@ -321,8 +322,8 @@ def _reconcile_path(copy: WorkingCopy, remote: Remote) -> bool:
 
 
 def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
-    """Update the record of a path whose lane on the branch (`gen`) is the recorded one, merging local edits.
-    Returns whether the file must be written."""
+    """Update the record of a path that has the same lane on the branch and in the record, and merge local
+    edits into it. Returns whether the file must be written."""
     if entry.kind != "text":
         return True
     capture(copy, [entry.path])
@@ -398,9 +399,9 @@ def _move_mine_aside(copy: WorkingCopy, remote: Remote) -> None:
 
 
 def attach_lanes(copy: WorkingCopy) -> None:
-    """Set the lane of each file whose lane on this branch is unknown (`PathRecord.foreign`). The bytes that
-    the record has count as an older version of the lane's text, so that later edits are merged into the
-    lane."""
+    """Find the lane of each file whose lane on this branch is not known yet (`PathRecord.foreign`), and
+    record it. The bytes in the record count as an older version of the lane's text, so that later edits are
+    merged into the lane."""
     foreign = copy.db.foreign()
     if not foreign:
         return

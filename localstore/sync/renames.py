@@ -58,9 +58,9 @@ def follow_renames(copy: WorkingCopy, scan: Scan) -> dict[str, tuple[str, str]]:
 
 
 def _ours(copy: WorkingCopy, scan: Scan) -> dict[str, Change]:
-    """The changes of this folder that the branch lacks, by path. A file that the branch has and the last seal
-    lacks counts as new in this folder, because it may be the new name of a file that was renamed here and
-    whose old name the relay refused to remove."""
+    """The changes of this folder that the branch lacks, by path. A file that is on the branch and not in the
+    last seal counts as new here. It may be the new name of a file that was renamed here, whose old name the
+    relay has refused to remove."""
     flying = copy.db.flight_kinds()
     sealed = copy.db.read_sealed()
     changes: dict[str, Change] = {}

@@ -1,4 +1,5 @@
-"""Writes the texts of lanes to the files of the folder (device rules 4 to 7 of docs/design/004)."""
+"""Writes the texts of lanes to the files of the folder, as docs/design/004 describes (device rules 4 to
+7)."""
 
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ def writer(copy: WorkingCopy, trashed: Collection[bytes] = ()) -> Writer:
 
 
 def recover(copy: WorkingCopy) -> None:
-    """Finish the writes and moves that a killed process had begun (device rule 5). This includes those that
-    are named in an earlier record of this folder."""
+    """Finish what a killed process had begun: writes to files, and moves to conflict names. This includes
+    what the journal in an earlier record of this folder names."""
     writer(copy, _in_trash(copy)).recover()
     finish_moves(copy)
     rescue(copy)
@@ -96,8 +97,8 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
 
 
 def in_the_way(path: str, file: str | None = None) -> Conflict:
-    """The error for a path that cannot be written. The reason is something at the path that is not a file, or
-    `file`, a file that is in the place of a folder above the path."""
+    """The error for a path that cannot be written, because a directory or a link is at the path. `file`: a
+    file in the place of a folder above the path, if this is the reason instead."""
     name = paths.terminal_safe(path)
     if file is not None:
         return Conflict(
@@ -107,8 +108,8 @@ def in_the_way(path: str, file: str | None = None) -> Conflict:
 
 
 def _in_trash(copy: WorkingCopy) -> list[bytes]:
-    """The digest of the file that an interrupted `replace` was overwriting, as a list with one item. The list
-    is empty if the trash has no copy of such a file."""
+    """The digest of the file that an interrupted `replace` was overwriting, if the trash has a copy of it.
+    The result is a list with at most one item."""
     digest, _, trashed = (copy.db.text(TRASHED) or "").partition(" ")
     return [unhex(digest)] if trashed and Path(trashed).is_file() else []
 
@@ -208,9 +209,9 @@ def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts 
 
 
 def _clear_path(copy: WorkingCopy, path: str) -> bool:
-    """Move the directories and files that block the path out of its way. Returns False if something blocks it
-    that a repository cannot contain: a nested repository, a link, a socket or a file over a cap. Then that
-    stays, and the branch's file is not written."""
+    """Move the directories and files that block the path out of its way. A nested repository, a link, a
+    socket or a file over a size cap is left alone. If one of them blocks the path, returns False, and the
+    branch's file is not written."""
     for above in paths.parents(path):
         info = copy.files.stat(above)
         if info is None:

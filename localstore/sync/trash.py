@@ -79,8 +79,8 @@ def _move_folder(copy: WorkingCopy, path: str, trash: Path) -> None:
 
 
 def _move(copy: WorkingCopy, path: str, target: Path) -> None:
-    """Move the file to the trash. The file is renamed first, so that a save made meanwhile is a new file and
-    stays. If a crash prevents the copy, the name is restored (`Writer.recover`)."""
+    """Move the file to the trash. It first gets a temporary name, so that a save made meanwhile creates a new
+    file, which stays. If a crash prevents the copy, `Writer.recover` renames the file back."""
     target.parent.mkdir(parents=True, exist_ok=True)
     temp = temp_name(path)
     with copy.db.step():

@@ -83,11 +83,11 @@ def _are_related(transport: Transport, first: str, second: str, repo_id: str) ->
 
 
 def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> list[Seal]:
-    """The verified seals from `head` back to `last` along first parents, newest first. `last` itself is left
-    out.
+    """The verified seals from `head` back to `last`, newest first, without `last`. Only first parents are
+    followed, for at most CHAIN_MAX seals.
 
-    If `last` is None, the result is only the head. If the branch was reset or comes from elsewhere, the list
-    ends at the first seal of the history without reaching `last`."""
+    If `last` is None, the result is only the head. If `last` is not among the ancestors, as after the branch
+    was reset, the result goes back to the first seal of the history."""
     verified: list[Seal] = []
     seal_id: str | None = head
     while seal_id is not None and seal_id != last and len(verified) < CHAIN_MAX:

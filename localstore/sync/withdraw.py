@@ -85,9 +85,9 @@ def drop_refused(copy: WorkingCopy, earlier: Collection[int]) -> None:
 
 
 def forget_flights(copy: WorkingCopy) -> None:
-    """Forget all updates in flight. Used if the relay accepts no update that would show whether they arrived.
-    The folder continues as another replica, so that numbers and operations of the old replica cannot be
-    confused with the new ones. Edits stay on the disk."""
+    """Forget all updates in flight, without knowing whether the relay has them. This is needed if the relay
+    accepts no update that would show it. The folder continues as another replica, so that its new updates
+    cannot be confused with the old ones. Edits stay on the disk."""
     last, sealed, sealed_at = copy.last_seal, copy.db.read_sealed(), copy.db.text(SEALED_AT)
     with copy.db.step():
         for path in copy.db.flight_kinds():
@@ -145,8 +145,9 @@ def _nothing_instead(copy: WorkingCopy, update: LiveUpdate) -> LiveUpdate:
 
 
 def _had_arrived(update: LiveUpdate, answer: UpdateAnswer) -> bool:
-    """Whether `update` itself had been accepted before. `answer`: the relay's answer to the update that
-    replaced it. The result `settled` shows this too, because it means that the number was already used."""
+    """Whether the relay had accepted `update` before it was withdrawn. `answer`: the answer to the update
+    that replaced it under the same number. The answer `settled` means yes, because it says that the number
+    was already used."""
     if answer.result != "ok":
         return answer.result == "settled"
     return update.kind == "delete" or bool(answer.digest)

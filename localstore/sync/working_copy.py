@@ -119,8 +119,8 @@ class WorkingCopy:
         self.edited_lanes = EditedLanes()
 
     def begin_report(self) -> None:
-        """Begin a round. Empties the lists of conflicts and merges to report, and closes directories that an
-        earlier round left open."""
+        """Begin a round: empty the lists of conflicts and merges to report, and close the directories that
+        are still open from before."""
         self.conflicts, self.sealed_by = [], []
         self.merged, self.unreadable = set(), {}
         self.entries.begin_round()
@@ -273,8 +273,9 @@ class WorkingCopy:
     def scan(self, lean: bool = False, heard: bool = False) -> Scan:
         """Scan the folder, store the changes, and return the scan.
 
-        `lean`, `heard`: with either, visit only the folders that a running watcher names. Without `lean`,
-        changed texts are cached, and the chunks of large files are remembered for sending."""
+        `lean`, `heard`: each of them limits the scan to the folders that a running watcher names. `lean` also
+        keeps nothing for sending; otherwise changed texts are cached, and the chunks of large files are
+        remembered."""
         sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
         sinks = ScanSinks(self.chunk_lists if sends else None, None if lean else self.objects.cache)
         now = int(self.now().timestamp())
@@ -349,7 +350,7 @@ class WorkingCopy:
         which bytes of the branch each file has.
 
         Paths with an update in flight are forgotten, because nobody knows whether the update was accepted.
-        Other edits stay on the disk as edits of the confirmed text."""
+        Other edits stay on the disk, as edits of the text that the relay confirmed last."""
         flying = self.db.flight_kinds()
         records = []
         for entry in self.entries.values():
@@ -374,7 +375,7 @@ class WorkingCopy:
         )
 
     def _replace_records(self, records: Iterable[PathRecord]) -> None:
-        """Forget the branch, and store only these entries."""
+        """Forget everything about the branch and all entries, then store these entries."""
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)

@@ -64,8 +64,8 @@ class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
 
 class WatcherInfo(msgspec.Struct, frozen=True, tag="watching-1"):
     """What a running watcher says about itself. `since`: when it started, in Unix seconds. `directories`:
-    number of watched directories. `live`: the agent runs it for `svc watch`, and it ends together with
-    that."""
+    number of watched directories. `live`: the agent runs this watcher for `svc watch`, and both end
+    together."""
 
     folder: bytes
     pid: int

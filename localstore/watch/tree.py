@@ -108,8 +108,9 @@ class WatchedTree:
                 self._reload(prefix)
 
     def since(self, serial: int) -> tuple[list[str], list[str]] | None:
-        """The folders that changed after `serial`, as paths with a trailing slash: (folders whose own files
-        changed, folders to scan with everything below). None if `serial` is outside the recorded range."""
+        """The folders that changed after the change with the number `serial`, as paths with a trailing slash:
+        (folders whose own files changed, folders to scan with everything below). None if changes of that time
+        are not recorded any more."""
         if not self._floor <= serial <= self.serial:
             return None
         return list(self._files.since(serial)), list(self._all.since(serial))
@@ -193,8 +194,8 @@ class WatchedTree:
             self._rewatch(above, last)
 
     def _rewatch(self, above: _Node, name: str) -> None:
-        """Watch the folder `name` in the folder `above` anew, after it appeared or vanished or its rules
-        changed. Record that anything below it may have changed."""
+        """Watch the folder `name` in the folder `above` anew, because it appeared, vanished or got other
+        rules. Record that anything below it may have changed."""
         removed = above.below.pop(name, None)
         if removed is not None:
             self._drop(removed)
@@ -296,7 +297,8 @@ class _ChangeLog:
             yield prefix
 
     def forget_older_half(self) -> int:
-        """Drop the older half of the changes. Returns the newest serial that was dropped."""
+        """Drop the older half of the recorded changes. Returns the number (serial) of the newest one that was
+        dropped."""
         entries = list(self._serials.items())
         half = len(entries) // 2
         self._serials = dict(entries[half:])

@@ -94,8 +94,9 @@ def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
 
 
 def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
-    """The same edits, with some of them moved to the start of a line: those that only insert or only delete
-    whole lines. A comparison by characters may have begun such an edit in the line before."""
+    """The same edits, with inserted and deleted lines moved to the start of a line where that gives the same
+    text. A comparison by characters often places such an edit inside a line. All other edits are returned
+    unchanged."""
     line_edits: list[Edit] = []
     for offset, deleted, inserted in edits:
         edit = Edit(offset, deleted, inserted)
@@ -111,9 +112,9 @@ def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
 
 
 def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
-    """How many bytes an inserted or deleted run has to move towards the start of the text to begin at the
-    start of a line. Returns 0 if it cannot move that far. `offset`: where the run is in the text `old`;
-    `moved`: its bytes; `floor`: the lowest offset to which it may move."""
+    """How many bytes an inserted or deleted run has to move towards the start of the text, so that it begins
+    at the start of a line. Returns 0 if this would change the resulting text. `offset`: where the run is in
+    the text `old`; `moved`: its bytes; `floor`: the lowest offset to which it may move."""
     for by in range(offset - floor + 1):
         at = offset - by
         if at == 0 or old[at - 1 : at] == b"\n":
@@ -124,10 +125,9 @@ def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
 
 
 def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edit]) -> Span:
-    """Where the text at `span` of `old` is in `new`. `edits`: the edits from `old` to `new`; `moved`: the
-    place to which they move the span. This place is the result, unless one edit replaced more than the span.
-    Then the result is the line in `moved` that is most similar to the old text, or an empty span if none is
-    similar."""
+    """The position in `new` of the text at `span` in `old`. `edits`: the edits from `old` to `new`; `moved`:
+    the position to which they move the span. If one edit replaced more than the span, the result is the most
+    similar line in `moved`, or an empty span if no line is similar. Otherwise it is `moved`."""
     whole = next(
         (edit for edit in edits if edit.offset <= span.start and edit.offset + edit.deleted >= span.end), None
     )

@@ -31,7 +31,8 @@ class FileChange(NamedTuple):
 
 
 def change_id(files: Iterable[bytes]) -> str:
-    """The id of a change of several files: 64 hex digits. The `file_id`s may be in any order."""
+    """The id of a change of several files: 64 hex digits. `files`: the `file_id` of each file, in any
+    order."""
     return _digest(b"change", sorted(files))
 
 

@@ -49,9 +49,9 @@ def _alike(old: Sequence[object], i: int, new: Sequence[object], j: int) -> int:
 
 
 def _way(came: list[dict[int, int]], diagonal: int) -> list[Hunk]:
-    """The changed runs of a shortest edit script, found by tracing its path from the end to the start. The
-    path ends on `diagonal`, which is the index in `old` minus the index in `new`. `came[n]` maps each
-    diagonal to the furthest index of `old` that a path with n edits reaches on it."""
+    """The changed runs along a shortest path from `old` to `new`. The path is followed from its end back to
+    its start; each step inserts or deletes one element. It ends on `diagonal`, which is the index in `old`
+    minus the index in `new`. `came[n]`: for each diagonal, the furthest index of `old` that n steps reach."""
     steps = []
     for before in reversed(came[:-1]):
         deleted, inserted = before.get(diagonal - 1, NOWHERE) + 1, before.get(diagonal + 1, NOWHERE)

@@ -128,9 +128,10 @@ def _rough_root(number: int) -> int:
 
 
 def _is_left_out(matches: bytearray, at: int, start: int, end: int) -> bool:
-    """Whether git ignores the line with index `at`, which occurs often in the other text, because too few of
-    the lines around it occur there. `matches`: for each line, whether it occurs in the other text never,
-    sometimes or often. `start`, `end`: the bounds of the lines to look at."""
+    """Whether git leaves the line with index `at` out of the comparison. The line occurs often in the other
+    text; git leaves it out if most of the lines around it do not occur there. `matches`: for each line,
+    whether it occurs in the other text never, sometimes or often. `start`, `end`: the range of the lines to
+    look at."""
     before = matches[max(start, at - WINDOW) : at]
     before = before[before.rfind(SOME) + 1 :]
     none_before = before.count(NONE)
@@ -173,8 +174,9 @@ class _Search:
                 todo += [_Box(i, i2, j, j2, high), _Box(i1, i, j1, j, low)]
 
     def _find_split(self, box: _Box) -> tuple[int, int, bool, bool]:
-        """The point at which to split the box: (i, j, minimal before, minimal after). The last two say
-        whether the part before and the part after the point must be searched for the shortest script."""
+        """The point (i, j) at which to split the box (the two runs that are compared), as (i, j, minimal
+        before, minimal after). The two flags say whether the part before and the part after the point need
+        the shortest edit script."""
         walk = _Walk(self, box)
         cost = 0
         while True:
@@ -191,9 +193,9 @@ class _Search:
 
 
 class _Walk:
-    """Two sets of edit paths through a box: from its start forward, and from its end backward. Each step adds
-    one edit to all paths. A diagonal is i − j; `forward` and `backward` contain the furthest i that a path
-    has reached on each diagonal."""
+    """Searches a box (two runs that are compared) for edit paths, from its start forward and from its end
+    backward. Each step adds one edit to all paths. A diagonal is i − j, the index in the old text minus the
+    index in the new one. `forward`, `backward`: the furthest i that a path has reached on each diagonal."""
 
     def __init__(self, search: _Search, box: _Box) -> None:
         self.search, self.box = search, box
@@ -208,9 +210,9 @@ class _Walk:
         self.backward[self.end + self.shift] = box.i2
 
     def on(self) -> tuple[tuple[int, int] | None, bool]:
-        """Extend all paths by one edit. Returns (point, snake). `point` is the place (i, j) where a forward
-        path meets a backward path, None if none meet. `snake`: whether a path passed more than SNAKE equal
-        lines."""
+        """Extend all forward and backward paths by one edit. Returns (point, snake). `point`: the place (i,
+        j) where a forward path meets a backward path, None if none meet. `snake`: whether a path passed more
+        than SNAKE equal lines in a row."""
         self.search.effort.spend(self.high - self.low + self.back_high - self.back_low + 2)
         met, snake = self._forward()
         if met is not None:
@@ -255,9 +257,9 @@ class _Walk:
         return None, snake
 
     def _wider(self, low: int, high: int, reach: list[int], unreached: int) -> tuple[int, int]:
-        """The lowest and the highest diagonal that paths can reach with one more edit inside the box. `low`,
-        `high`: the lowest and highest diagonal now; `reach`: the furthest i on each diagonal, which is
-        `unreached` where no path has been."""
+        """The range of diagonals (values of i − j) that paths can reach with one more edit inside the box, as
+        (lowest, highest). `low`, `high`: the present range. `reach`: the furthest i on each diagonal; a
+        diagonal that no path has reached gets the value `unreached`."""
         if low > self.least:
             low -= 1
             reach[low - 1 + self.shift] = unreached
@@ -271,8 +273,8 @@ class _Walk:
         return low, high
 
     def interesting(self, cost: int) -> tuple[int, int, bool, bool] | None:
-        """A good point at which to split the box, in the form of the result of `_find_split`; None if there
-        is none. A point is good if a path has come far to it with few edits, and SNAKE equal lines adjoin it.
+        """A point at which it is worth to split the box, in the form of the result of `_find_split`; None if
+        there is none. There a path has come far with few edits, and SNAKE equal lines adjoin the point.
         `cost`: how many edits the paths have."""
         old, new = self.search.old, self.search.new
         i1, i2, j1, j2, _ = self.box
@@ -296,8 +298,8 @@ class _Walk:
         return point
 
     def furthest(self) -> tuple[int, int, bool, bool]:
-        """The point that is farthest from the corner where its path began. Returned in the form of
-        `_find_split`, to split the box there."""
+        """The point of the path that has come furthest, in the form of the result of `_find_split`. The box
+        is split there."""
         i1, i2, j1, j2, _ = self.box
         ways = []
         for d in range(self.high, self.low - 1, -2):

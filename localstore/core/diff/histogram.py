@@ -82,13 +82,13 @@ def _one_run(old: Sequence[bytes], new: Sequence[bytes]) -> Hunk | None:
 
 
 def _equal(first: Iterable[bytes], second: Iterable[bytes]) -> int:
-    """How many lines at the start of both are equal."""
+    """How many lines are equal at the start of `first` and `second`."""
     return len(list(takewhile(truth, map(eq, first, second))))
 
 
 def _has_rare(old: Sequence[bytes], part: range) -> bool:
-    """Whether one of the first lines of `part` (a range of lines of `old`) occurs only once in `old`. True
-    for an empty part."""
+    """Whether one of the first LOOKED_AT lines of `part` occurs only once in `old`. `part`: a range of lines
+    of `old`; True if it is empty."""
     return not part or any(old.count(old[at]) == 1 for at in part[:LOOKED_AT])
 
 

@@ -49,7 +49,8 @@ def _join_lists(theirs: list[bytes], mine: list[bytes], near: list[bytes]) -> by
 
 
 def _kind(line: bytes) -> _Kind | None:
-    """How the item on this line begins; None for an empty line."""
+    """The kind of the line as an item of a list: its indentation, and its bullet or first word. None for an
+    empty line."""
     match = _line().match(line)
     return _Kind(match["indent"], match["word"] or match["mark"] or b"") if match else None
 
@@ -66,8 +67,8 @@ def _is_list(kind: _Kind) -> bool:
 
 
 def _name(line: bytes, kind: _Kind) -> bytes:
-    """The part of an item that must be unique in its list. For a bullet or an import this is the whole line,
-    for other items the first word."""
+    """The part of a list item that no other item of the list may repeat. For a bullet or an import this is
+    the whole line, for other items the first word."""
     if kind.lead in BULLETS or kind.lead[-1:].isalpha():
         return line.strip()
     match = re.match(rb"\W*[\w.-]*", line.strip())

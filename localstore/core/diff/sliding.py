@@ -50,7 +50,8 @@ class _Groups:
         return (next_changed if next_changed >= 0 else len(self.lines)) - self.end
 
     def skip(self, count: int) -> None:
-        """Advance by `count` unchanged lines, which is the same as `count` groups."""
+        """Move the cursor over `count` unchanged lines, to the group of changes after them. There is a group,
+        often an empty one, between any two unchanged lines."""
         self.start = self.end = self.end + count
         self._extend_down()
 
@@ -124,7 +125,8 @@ def _compact(groups: _Groups, other: _Groups, texts: Sequence[bytes] | None) -> 
 
 
 def _advance(first: _Groups, second: _Groups) -> bool:
-    """Advance both cursors to the next group that is not empty. Returns False at the end."""
+    """Move the cursors of both sides to the next place where at least one side has changed lines. Returns
+    False at the end."""
     count = min(first.count_unchanged(), second.count_unchanged())
     if not count:
         return False

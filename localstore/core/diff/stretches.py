@@ -34,7 +34,7 @@ def stretches(theirs: Iterable[Hunk], mine: Iterable[Hunk]) -> Iterator[Stretch]
 
 
 def span(stretch: Stretch, changes: list[Hunk]) -> tuple[int, int]:
-    """(start, end) of the lines that correspond to the stretch in the text of one side. `changes`: the
-    changes of that side in the stretch."""
+    """(start, end) of the lines that a stretch has in the text of one side. A stretch is a changed region of
+    the base. `changes`: the changes of that side in the stretch."""
     first, last = changes[0], changes[-1]
     return first.new_start - (first.old_start - stretch.start), last.new_end + (stretch.end - last.old_end)

@@ -133,8 +133,8 @@ def _common_suffix(a: bytes, b: bytes, limit: int) -> int:
 
 
 def _units(a: bytes, b: bytes) -> tuple[list[bytes], list[bytes]] | None:
-    """The lines of `a` and the lines of `b`. If lines are long, their tokens are returned instead. None if a
-    text has too many lines or tokens."""
+    """Splits both texts into the units that are compared: lines, or tokens (such as words) if lines are long.
+    Returns (units of `a`, units of `b`), None if a text has too many."""
     if all(side.count(b"\n") * LINE_BYTES >= len(side) for side in (a, b)):
         if max(a.count(b"\n"), b.count(b"\n")) > UNITS:
             return None

@@ -46,9 +46,9 @@ class MergedText(NamedTuple):
 
 
 class _Resolved(NamedTuple):
-    """A merge as `pieces`: merged text, with conflicts in between. `sides`: the lines of theirs and of mine.
-    All lines here end with a line feed, which `ending` replaces in the result. `unended`: the last line of
-    the result has no line ending."""
+    """A merge of texts, before its parts are joined. `pieces`: merged text and conflicts, in order. `sides`:
+    the lines of theirs and of mine. Every line here ends with a line feed, which is replaced by `ending` in
+    the result. `unended`: the last line of the result has no line ending."""
 
     pieces: list[bytes | TextConflict]
     sides: tuple[list[bytes], list[bytes]]
@@ -60,8 +60,8 @@ class _Resolved(NamedTuple):
         return [piece for piece in self.pieces if isinstance(piece, TextConflict)]
 
     def text(self, parts: Iterable[bytes]) -> bytes:
-        """The text of the result from `parts`: the pieces, with a text in the place of each conflict. The
-        line endings are those of the result."""
+        """Joins `parts` and sets the line endings of the result. `parts`: the pieces, with a text in the
+        place of each conflict."""
         whole = b"".join(parts)
         if self.unended and isinstance(self.pieces[-1], bytes):
             whole = whole.removesuffix(b"\n")
@@ -164,7 +164,8 @@ def _by_lines(texts: list[bytes], ending: bytes, unended: bool) -> _Resolved:
 def _join(
     stretch: Stretch, base: list[bytes], theirs: list[bytes], mine: list[bytes]
 ) -> list[bytes | TextConflict]:
-    """The merged lines of the stretch, or its conflict."""
+    """Merges one changed region of the base (`stretch`). Returns the merged lines, and in their order the
+    conflicts that remain."""
     start, end = stretch.start, stretch.end
     if not stretch.mine:
         return [*theirs[slice(*span(stretch, stretch.theirs))]]

@@ -1,8 +1,9 @@
 """Merges, word by word, the changes that two sides made to the same lines.
 
-Both changes are applied if at least SEPARATION unchanged words or marks are between each change of one side
-and the next change of the other. They conflict if both changed brackets or quotes, both changed line breaks
-or indentation, or both wrote the same word at different places."""
+Both changes are applied if they are far enough apart: at least SEPARATION unchanged words or punctuation
+marks are between each change of one side and the next change of the other. They conflict if both changed
+brackets or quotes, both changed line breaks or indentation, or both wrote the same word at different
+places."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ PAIRED = frozenset("()[]{}\"'`")
 
 
 class _Change(NamedTuple):
-    """Tokens [start, end) of the base were replaced by `new`."""
+    """A change of one side: the tokens [start, end) of the base were replaced by the tokens `new`. A token is
+    a word, white space or a single punctuation mark."""
 
     start: int
     end: int
@@ -105,8 +107,8 @@ def _added_tokens(changes: Iterable[_Change]) -> list[str]:
 
 
 def _are_apart(old: list[str], their_changes: list[_Change], my_changes: list[_Change]) -> bool:
-    """Whether each change of one side is at least SEPARATION unchanged words or marks away from each change
-    of the other side."""
+    """Whether each change of one side is far enough from each change of the other side: at least SEPARATION
+    unchanged words or punctuation marks are in between."""
     tagged = sorted([(change, False) for change in their_changes] + [(change, True) for change in my_changes])
     return all(
         sum(not token.isspace() for token in old[first.end : second.start]) >= SEPARATION

@@ -191,7 +191,8 @@ class _Writer:
         self._document.apply_update(self._opened, update)
 
     def _clock(self) -> int:
-        """The Yjs clock of the next item that will be written here."""
+        """The Yjs clock of the next item of this writer, which is the number of units that it has written so
+        far."""
         seen = bytes(self._document.get_state(self._opened))
         return decode_state_vector(seen).get(self._writer, 0)
 

@@ -17,7 +17,8 @@ HEAD_WRITER = 1  # the client that wrote all edits of a newest version
 
 
 class StoredUpdate(NamedTuple):
-    """A stored update of a document, or a snapshot that contains all updates up to `number`."""
+    """A stored update of a document with its number, or a snapshot that joins all updates up to that
+    number."""
 
     number: int
     operations: bytes

@@ -25,25 +25,25 @@ _NO_DELETIONS = b"\0"
 
 
 def members(writer: int, clock: int, parent: Id, values: dict[str, Any]) -> bytes:
-    """The encoded update by which the client `writer` fills the new, empty map `parent`. `clock`: the next
-    clock of that client."""
+    """The encoded update by which the client `writer` sets the members `values` of the map `parent`, which is
+    new and empty. `clock`: the number of units that this client has written before."""
     items = _Items(writer, clock)
     items.add_members(parent, values)
     return items.update()
 
 
 def elements(writer: int, clock: int, parent: Id, values: list[Any]) -> bytes:
-    """The encoded update by which the client `writer` fills the new, empty list `parent`. `clock`: the next
-    clock of that client."""
+    """The encoded update by which the client `writer` inserts `values` into the list `parent`, which is new
+    and empty. `clock`: the number of units that this client has written before."""
     items = _Items(writer, clock)
     items.add_elements(_parent(parent), values)
     return items.update()
 
 
 def elements_after(writer: int, clock: int, before: Id, values: list[Any]) -> bytes:
-    """The encoded update by which the client `writer` inserts values into a list. `before`: the id of the
-    item that comes directly before the new ones, and was made in the same transaction. `clock`: the next
-    clock of that client."""
+    """The encoded update by which the client `writer` inserts `values` into a list. `before`: the id of the
+    item that comes directly before the new ones, and was made in the same transaction. `clock`: the number of
+    units that this client has written before."""
     items = _Items(writer, clock)
     items.add_elements(None, values, before)
     return items.update()
@@ -70,8 +70,8 @@ class _Items:
                 self._add_shared(_MEMBER, place, value)
 
     def add_elements(self, parent: bytes | None, values: list[Any], before: Id | None = None) -> None:
-        """Add elements to a list. `before`: the id of the item that comes directly before the new elements.
-        Without it they are added at the start, and `parent` (the encoded list) is needed."""
+        """Add `values` as items of a list. `before`: the id of the item after which they are inserted.
+        Without it they are inserted at the start of the list `parent`, whose encoded form is then needed."""
         at = 0
         while at < len(values):
             end = at
@@ -90,7 +90,7 @@ class _Items:
 
     def _add_shared(self, flags: int, place: bytes, value: Any) -> None:
         """Add a map, list or text, and then its content. `flags`, `place`: the encoded position of the new
-        item in its parent."""
+        item."""
         mine = (self._writer, self._clock)
         kind = _MAP if isinstance(value, dict) else _ARRAY if isinstance(value, list) else _TEXT
         self._add(_TYPE | flags, place, bytes([kind]), 1)

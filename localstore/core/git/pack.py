@@ -39,7 +39,8 @@ def pack_header(count: int) -> bytes:
 
 
 def entry_header(kind: Kind, size: int) -> bytes:
-    """The bytes that come before the compressed content of an object in a pack."""
+    """The header of an object in a pack: its kind and its size before compression. In the pack, the
+    compressed content follows."""
     first = _TYPES[kind] << 4 | size & 15
     size >>= 4
     encoded = bytearray()
@@ -51,8 +52,9 @@ def entry_header(kind: Kind, size: int) -> bytes:
 
 
 class GitPackWriter:
-    """Writes objects by calling `write` with bytes of the pack; an object that the pack already has is
-    written once. `size`: bytes written so far. `raw`: bytes of the objects before compression."""
+    """Writes git objects into a pack. `write`: called with the bytes of the pack, in order. An object that
+    the pack already has is not written again. `size`: bytes written so far. `raw`: bytes of the objects
+    before compression."""
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
         self._write = write

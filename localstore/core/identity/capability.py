@@ -129,8 +129,9 @@ class Token:
         self._granted.add(question)
 
     def _allows(self, source: str, parameters: dict[str, Any]) -> bool:
-        """Whether the library authorizes the token for a request, which `source` describes as Datalog facts.
-        Raises Unavailable if the library does not finish in time, after several tries."""
+        """Whether the token allows a request. `source`, `parameters`: the request as facts in Datalog, the
+        language of the token's rules. Raises Unavailable if the check does not end in time, even after
+        several tries."""
         for _ in range(AUTHORIZE_TRIES):
             try:
                 _guard(lambda: self._run(source, parameters))
@@ -141,8 +142,9 @@ class Token:
         raise Unavailable("the request could not be authorized in time; try again")
 
     def _run(self, source: str, parameters: dict[str, Any]) -> None:
-        """Authorize the token against the Datalog in `source`, within AUTHORIZE_TIME. The library's errors
-        are raised."""
+        """Check a request against the rules of the token, in at most AUTHORIZE_TIME. `source`, `parameters`:
+        the request as facts in Datalog, the language of the rules. Raises the errors of the library for
+        tokens."""
         authorizer: Any = AuthorizerBuilder(source, parameters)
         limits = authorizer.limits()
         limits.max_time = AUTHORIZE_TIME
@@ -160,10 +162,11 @@ class Guard:
         }
 
     def inspect(self, raw: bytes) -> Token:
-        """The token with these bytes. Verifies its signatures and shape without evaluating anything in it, so
-        the result depends on the bytes only.
+        """The token with these bytes. Its signatures and its shape are verified, but no rule in it is
+        evaluated, so the result depends on the bytes only.
 
-        Raises Unauthorized unless it is a valid token whose appended blocks contain only harmless checks."""
+        Raises Unauthorized for an invalid token, and for one to which a holder has added anything except
+        harmless checks."""
         if len(raw) > TOKEN_RAW_MAX:
             raise _refusal(f"it is longer than {TOKEN_RAW_MAX} bytes")
         if b"check if" in raw:  # a name that would print as a statement
@@ -244,11 +247,11 @@ def attenuate(
     ref: str | None = None,
     expires: datetime | None = None,
 ) -> bytes:
-    """The token `raw`, narrowed to these operations, repository, ref and end. A parameter that is None
-    narrows nothing. No relay is needed for this.
+    """The token `raw`, narrowed to some operations, one repository, one branch or tag, or an earlier end. A
+    parameter that is None does not narrow it. No relay is needed for this.
 
-    Raises Invalid for a name that `Guard` refuses, or a result that is too long; Unauthorized if none of the
-    keys verifies `raw`."""
+    Raises Invalid for a malformed name or a result that is too long, Unauthorized if none of the keys
+    verifies `raw`."""
     operations = sorted(set(ops or ()))
     if not all(re.fullmatch(_NAME, name) for name in (*operations, *([] if ref is None else [ref]))):
         raise Invalid(f"names of operations and refs in a token match {_NAME}")
@@ -330,8 +333,8 @@ def _guard(work: Callable[[], _T]) -> _T:
 
 
 def _unauthorized_on_failure(work: Callable[[], _T]) -> _T:
-    """Calls `work`, which lets the library read untrusted bytes, and returns its result. Raises Unauthorized
-    for any error."""
+    """Calls `work`, in which the library for tokens reads untrusted bytes, and returns its result. Any error
+    becomes Unauthorized."""
     try:
         return _guard(work)
     except Unauthorized:

@@ -120,11 +120,12 @@ def normalise_pairing_code(typed: str) -> str:
 
 
 class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The content of the sealed answer to a claimed device code.
+    """The answer to a terminal whose sign-in was approved in a browser, before it is encrypted for that
+    terminal.
 
-    `token`: base64url text; `account`: account id; `expires_at`: Unix seconds; `device_code_sha256`:
-    base64url; `parent_session`: the browser session in which the sign-in was approved; when it ends, the new
-    session ends too."""
+    `device_code_sha256`: digest of the device code to which the answer belongs (base64url); `token`:
+    base64url text; `account`: account id; `expires_at`: Unix seconds; `parent_session`: the browser session
+    in which the sign-in was approved; when it ends, the new session ends too."""
 
     v: Literal[1] = 1
     origin: str
@@ -143,15 +144,15 @@ def device_code_hash(device_code: bytes) -> str:
 
 
 def seal_grant(grant: Grant, x25519: bytes) -> bytes:
-    """The grant, sealed to the terminal's transport key. Raises Invalid for an unusable key."""
+    """The answer `grant`, encrypted for the terminal's transport key. Raises Invalid for an unusable key."""
     return seal_to(x25519, msgspec.json.encode(grant))
 
 
 def open_grant(sealed: bytes, key: TransportKey, *, origin: str, device_code: bytes) -> Grant:
-    """Decrypt the answer to this terminal's device code, and check it.
+    """Decrypt the relay's answer to this terminal's sign-in, and check it.
 
-    Raises ServerMisbehaved if the answer is not sealed to `key`, cannot be read, or is for another origin or
-    device code."""
+    Raises ServerMisbehaved if the answer is not encrypted for `key`, cannot be read, or is for another origin
+    or device code."""
     try:
         grant = msgspec.json.decode(key.unseal(sealed), type=Grant)
     except (Invalid, msgspec.DecodeError):

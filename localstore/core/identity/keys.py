@@ -1,8 +1,8 @@
-"""Device keys (Ed25519, for signing) and transport keys (X25519, for sealing).
+"""Device keys (Ed25519, for signing) and transport keys (X25519, for encryption).
 
 A key's id is its RFC 7638 thumbprint. Public keys of others must pass `check_ed25519` or `check_x25519`
-before use. A point of small order would let more signatures verify and more boxes open than should. A second
-encoding of a key would give it a second id."""
+before use. With a point of small order as the key, forged signatures would verify and strangers could
+decrypt. A second encoding of a key would give it a second id."""
 
 from __future__ import annotations
 

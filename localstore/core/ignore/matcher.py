@@ -1,19 +1,19 @@
-r"""Decides which files of a working copy are ignored, and by which rule.
+r"""Decides which files of a working copy are ignored, and by which line of which file.
 
-Four sources, highest precedence first: `.svcignore`, `.stignore`, `.gitignore` (each in any folder, relative
-to it), then the built-in defaults. Within one source git's rules apply: deeper files first, the last matching
-line of a file wins, and nothing below an ignored directory is included again. A verdict on a directory
-applies to everything below until the same source decides otherwise. The first source with a verdict decides.
-So a higher source can re-include paths below a directory that only a lower source ignores. Before a walker
-skips a directory, it therefore asks `prune`.
+The lines come from four sources; an earlier one has precedence: `.svcignore`, `.stignore`, `.gitignore` (each
+in any folder, relative to it), then the built-in defaults. Within one source git's rules apply: deeper files
+come first, the last matching line of a file wins, and nothing below an ignored directory is included again. A
+line that matches a directory decides about everything below, until another line of its source decides.
 
-Pure: a walker enters directories and passes the text of their ignore files.
+The first source that decides about a path wins. So `.svcignore` can include paths below a directory that only
+`.gitignore` ignores. Therefore a walk asks `prune` before it skips a directory.
+
+Nothing is read here: a walk enters directories and passes the text of their ignore files.
 
     scope = root({".gitignore": "*.log\n"})
     scope.is_ignored("a.log", is_dir=False)        # True
     if not scope.prune("src"):
-        inner = scope.enter("src", {".gitignore": "!keep.log\n"})
-"""
+        inner = scope.enter("src", {".gitignore": "!keep.log\n"})"""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class _Verdict(msgspec.Struct, frozen=True):
 
 
 class _Layer(msgspec.Struct, frozen=True):
-    """One ignore file, as it applies in a folder. `reachable`: those rules with a slash that can still match
-    something below the folder."""
+    """The rules of one ignore file, seen from a folder. `reachable`: the rules with a slash that can still
+    match something below this folder."""
 
     rules: Rules
     reachable: list[SlashRule]
@@ -109,11 +109,11 @@ class Scope:
         screen: Screen,
         deeper: bool,
     ) -> None:
-        """Scopes are made by `root`, `git_root` and `enter`. `layers`: the ignore files of each source,
-        deepest first; `verdicts`: the line of each source that decides about the folder itself, None without
-        one; `screen`: a quick test of names against all rules; `closed`: the reason why everything in the
-        folder is ignored, None if not; `deeper`: whether a rule with a slash can still match below this
-        folder."""
+        """Use `root`, `git_root` or `enter` to make a scope. `layers`: for each source of rules, its ignore
+        files, the deepest first. `verdicts`: for each source, the line that decides about the folder itself,
+        None if there is none. `closed`: the reason why everything in the folder is ignored, None if it is
+        not. `screen`: a quick test of whether any rule may match a name. `deeper`: whether a rule with a
+        slash can still match something below this folder."""
         self.path, self._layers, self._verdicts, self._closed = path, layers, verdicts, closed
         self._screen, self._deeper = screen, deeper
         decided = next(filter(None, verdicts), None)
@@ -193,10 +193,10 @@ class Scope:
         )
 
     def _rule(self, at: int, inherited: _Verdict | None, name: str, is_dir: bool) -> Rule | None:
-        """The line of source number `at` that decides about an entry of this folder; None if no line does.
-        `inherited`: the line of the same source that matched the folder itself. If that line ignores the
-        folder, it decides. Otherwise the matching line of the nearest ignore file decides. If no line
-        matches, `inherited` decides."""
+        """The line by which one source of rules decides about the entry `name` of this folder; None if it has
+        no such line. `at`: the number of the source. `inherited`: the line of the source that decided about
+        the folder. If that line ignores the folder, it also decides here. Otherwise the nearest ignore file
+        with a matching line decides, and without one `inherited`."""
         if inherited is not None and not inherited.rule.negated:
             return inherited.rule
         for layer in self._layers[at]:

@@ -54,8 +54,8 @@ class Rule:
 
 
 class SlashRule:
-    """A rule whose pattern contains a slash. The folders that it names literally at its start, and its number
-    of segments, limit where it can match."""
+    """A rule whose pattern contains a slash. It can match only below the folders with which the pattern
+    begins, and only at one depth unless it has `**`."""
 
     __slots__ = ("depth", "folders", "position", "rule")
 
@@ -161,8 +161,8 @@ class Rules:
 
 
 class Screen:
-    """A quick test of names against many rules: whether the last segment of any rule can match a name. It may
-    also pass names that no rule matches."""
+    """A quick test that excludes most names which no rule can match. It looks only at the last segment of
+    each rule's pattern, so it also passes some names that no rule matches."""
 
     __slots__ = ("_globs", "_literals", "_suffixes")
 

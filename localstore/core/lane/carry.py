@@ -14,10 +14,10 @@ def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> b
     """Repeat edits of the lane `source` in the lane `target`, which has the same text. `extra`: the edits to
     repeat, as updates that `source` does not have yet. `replica`: the id under which `target` is edited.
 
-    The deltas that the CRDT reports are applied at the same offsets. Comparing the texts instead would also
-    replace short unchanged runs; if two devices did that, the merged text would contain these runs twice.
-    `source` stays unchanged. Returns the update of `target`, None if the text did not change. Raises Invalid
-    if the texts of the lanes differ, UpdateInvalid for a bad update."""
+    The changes are made at the offsets that the CRDT library reports. To compare the texts would be wrong: it
+    would also replace short unchanged runs between changes, and if two devices did that, the merged text
+    would contain these runs twice. `source` stays unchanged. Returns the update of `target`, None if the text
+    did not change. Raises Invalid if the texts of the lanes differ, UpdateInvalid for a bad update."""
     if source.text() != target.text():
         raise Invalid("a change can only be carried between lanes of equal text")
     after = source.copy()

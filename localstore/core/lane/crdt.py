@@ -69,7 +69,8 @@ class TextDocument:
             return bytes(self._document.get_update(opened, _NOTHING_SEEN))
 
     def seen(self) -> bytes:
-        """The document's state vector."""
+        """The encoded state vector of the document, which is the number of units that it has of each
+        client."""
         with self.transaction() as opened:
             return bytes(self._document.get_state(opened))
 
@@ -110,9 +111,9 @@ class TextDocument:
 
 
 class _Transaction:
-    """A context in which a transaction of the document is open; a nested one uses the transaction of the
-    outer one. It is a class, because a context made from a generator would cost as much as the library's call
-    inside."""
+    """A context in which a transaction of the document is open. Inside another such context it uses the
+    transaction of that one. It is a class, because a context made from a generator would double the cost of a
+    call."""
 
     __slots__ = ("_document", "_mine")
 

@@ -1,12 +1,13 @@
 """The agent's copy of the text that an editor plugin shows.
 
-A plugin sends its changes as splices and knows nothing of lanes (CRDT texts). It applies a change that the
-agent sends only if the agent had received all changes of the plugin when it sent it. Otherwise the plugin
-drops the change, and the agent sends it again for the new text. So a plugin never has to move offsets; the
-agent does that with two lanes.
+A plugin sends its changes as splices and knows nothing of lanes (CRDT texts). Each change from the agent
+names the plugin's last change that the agent had received. If the plugin has made another change since, it
+drops the agent's change, and the agent sends it again for the new text. So a plugin never has to move
+offsets; the agent does that with two lanes.
 
-A plugin may send everything between two changed places as one splice. Words of others in between must stay in
-place, so each splice is replaced by the smallest edits that give the same text."""
+A plugin may send several changes as one splice, together with the unchanged text between them. What others
+wrote in that text must stay in place. So each splice is replaced by the smallest edits that give the same
+text."""
 
 from __future__ import annotations
 
@@ -138,8 +139,8 @@ class EditorText:
         self._text, self._digest = text, None
 
     def _apply_splice(self, text: bytes, splice: Splice, most: int) -> tuple[Delta, bytes]:
-        """Applies a splice to `text`. Returns (the same change as a delta of the CRDT with at most `most`
-        edits, the text after it)."""
+        """Applies a splice to `text`. Returns (delta, the text after it). `delta`: the same change in the
+        form of the CRDT library, with at most `most` edits."""
         offset, deleted, inserted = splice
         if offset < 0 or deleted < 0:
             raise Invalid("a splice has an offset and a number of what is deleted, none below 0")

@@ -87,8 +87,9 @@ class _Places:
         return clock + character - first
 
     def stretches(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The clocks of the characters `start` to `end`, as pairs (first clock, number of characters). There
-        is one pair for each piece of the text that has some of these characters."""
+        """The clocks of the characters from index `start` to `end`, as pairs (first clock, number of
+        characters). A clock is the CRDT position of a character. Clocks only run on inside one piece of the
+        text, so there is one pair for each piece."""
         ends = [*(first for first, _ in self._starts[1:]), self.count]
         for (first, clock), last in zip(self._starts, ends, strict=True):
             low, high = max(first, start), min(last, end)
@@ -111,7 +112,8 @@ def _update(places: _Places, replica: int, changes: list[text_edits.Edit]) -> by
 
 
 def _insertion(places: _Places, at: int, inserted: bytes) -> bytes:
-    """The encoded item that inserts text before the character with index `at`."""
+    """The encoded CRDT item that inserts the text `inserted` before the character with the index `at`.
+    `places`: the CRDT positions of the lane's characters."""
     info, points = KIND_STRING, b""
     if at > 0:
         info |= INFO_ORIGIN

@@ -24,16 +24,18 @@ _BEFORE = bytes([KIND_STRING | INFO_RIGHT_ORIGIN])
 
 
 class Genesis(NamedTuple):
-    """The first state of an epoch. Its text is cut into pieces that are each inserted at index 0, the last
-    piece first, so that the library does not join them into one slow block. `writer`: client id of the
-    insertions; `pieces`: in the order of their insertion; `units`: number of UTF-16 units of each piece."""
+    """The first state of an epoch: its text, cut into pieces. Each piece is inserted at index 0, the last
+    piece first. Otherwise the CRDT library would join the pieces into one large block, in which edits are
+    slow. `writer`: id of the client that inserts them; `pieces`: in the order of their insertion; `units`:
+    number of UTF-16 units of each piece."""
 
     writer: int
     pieces: list[bytes]
     units: list[int]
 
     def parts(self) -> list[bytes]:
-        """The encoded items of the state, without the number of writers that comes before them."""
+        """The insertions of the state as encoded bytes: how many there are, the client id of the writer, and
+        each piece. [] for an empty text."""
         if not self.pieces:
             return []
         parts = [varints([len(self.pieces), self.writer, 0])]
@@ -58,8 +60,8 @@ def genesis(branch_id: str, gen: int, epoch: int, text: bytes, name: bytes | Non
 
 
 def genesis_id(branch_id: str, gen: int, epoch: int, name: bytes) -> int:
-    """The client id that writes the first text of an epoch; `name`: BLAKE3 of that text. It has 53 bits, and
-    the highest is set (in replica ids it is clear)."""
+    """The client id that inserts the first text of an epoch. It is computed from the parameters. `name`:
+    BLAKE3 of the text. The id has 53 bits, and its highest bit is 1; in the id of a replica this bit is 0."""
     preimage = length_prefixed(
         GENESIS_CONTEXT, branch_id.encode(), str(gen).encode(), str(epoch).encode(), name
     )

@@ -49,8 +49,9 @@ class Lane:
 
     @classmethod
     def genesis(cls, branch_id: str, gen: int, epoch: int, text: bytes, replica: int = READER) -> Lane:
-        """A new lane with the first state of epoch `epoch` of lane `gen`: `text`, inserted in the same bytes
-        on every machine. `replica`: who edits it.
+        """A new lane at the beginning of an epoch. `gen`: the id of the lane; `epoch`: the number of the
+        epoch; `text`: the text with which the epoch begins. The encoded state is the same on every machine.
+        `replica`: who edits the lane.
 
         Raises NotText unless `text` is UTF-8, TooLarge above TEXT_FILE."""
         text_edits.require_utf8(text)
@@ -175,14 +176,14 @@ class Lane:
             return self._document.deltas(lambda: self.apply(update, replica))
 
     def repeat(self, replica: int, deltas: Sequence[Delta]) -> bytes | None:
-        """Make the changes `deltas` of the text, in order, as `replica`. Returns the update for other
-        replicas, None if they change nothing."""
+        """Change the text as `replica`, by changes that the CRDT library has reported. `deltas`: these
+        changes, in order. Returns the update for other replicas, None if they change nothing."""
         require_replica(replica)
         return self._write(replica, lambda: self._replay(deltas)) if any(deltas) else None
 
     def most_work(self, parts: int) -> int:
-        """The most steps that `accept` may need for some updates. `parts`: how many items and deletions the
-        updates have together."""
+        """The most steps that `accept` may need to apply some updates. `parts`: how many items (inserted
+        runs) and deletions the updates have together."""
         steps = parts * (self._items + parts)
         bound = self._load.steps + parts * (PARTS * (self._items + PARTS * parts) + self._load.longest)
         return steps if bound <= limits.LANE_WORK else steps + exact_cost(self._items, limits.LANE_WORK)
@@ -258,8 +259,8 @@ class Lane:
             raise UpdateInvalid(f"this lane is broken: {self._problem}; load it again from its log")
 
     def _absorb(self, updates: Sequence[bytes], expected: Mapping[int, int], reading: bool = False) -> None:
-        """Apply updates that passed the checks. Marks the lane as broken if the library does not end with the
-        state vector `expected`. `reading`: also read the text."""
+        """Apply updates that passed the checks. `expected`: how many units of each client the lane must have
+        afterwards. If it has not, the lane is marked as broken. `reading`: also read the text."""
         self._forget()
         with self._library():
             seen, text = self._document.apply_all(updates, reading)
@@ -298,8 +299,9 @@ class Lane:
             self._document.delete(offset, size)
 
     def _insert(self, offset: int, cut: list[str]) -> None:
-        """Insert a text at an offset. `cut`: its pieces, as `pieces` returns them. The last piece is inserted
-        first, because otherwise the library joins the pieces into one slow block."""
+        """Insert a text at an offset. `cut`: the text in pieces, as `pieces` returns them. The last piece is
+        inserted first. Otherwise the library would join the pieces into one large block, in which edits are
+        slow."""
         for piece in reversed(cut):
             self._document.insert(offset, piece)
 
@@ -334,8 +336,8 @@ class Lane:
         self._halves |= halves
 
     def _grown(self) -> bool:
-        """Whether the lane has grown so much that its items should be counted again. Counting reads the whole
-        lane."""
+        """Whether the items (inserted runs) of the lane should be counted again, because their estimated
+        number has grown by more than an eighth. Counting reads the whole lane."""
         return self._items - self._counted > self._counted // 8
 
     def _measure_load(self, steps: Sequence[update_format.Update]) -> Load:
@@ -374,8 +376,8 @@ class Lane:
 
 
 class _Library:
-    """A context around calls of the library: any error, including a panic (not an Exception), marks the lane
-    as broken and is raised as UpdateInvalid."""
+    """A context around calls of the CRDT library. An error of the library marks the lane as broken and is
+    raised as UpdateInvalid. This includes a panic, which is no Exception."""
 
     __slots__ = ("_lane",)
 
@@ -396,7 +398,7 @@ class _Library:
 
 
 def _count_added(update: update_format.Update) -> int:
-    """An upper bound of the items that an update adds to a lane."""
+    """An upper bound of how many items (inserted or deleted runs) an update adds to a lane."""
     return SPLITS * (len(update.structs) + len(update.deletions))
 
 

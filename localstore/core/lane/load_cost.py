@@ -38,8 +38,9 @@ class Load(msgspec.Struct, frozen=True):
     longest: int = 0
 
     def after(self, updates: Sequence[Update], items: int) -> Load:
-        """Upper bounds after these updates are applied to a lane of `items` items. Assumes the worst case:
-        each new or split item is compared with all others, and all new text is joined to the longest item."""
+        """The bounds for the lane after these updates. `items`: how many items (inserted runs) the lane has
+        before. Assumes the worst case: each new or split item is compared with all others, and all new text
+        is joined to the longest item."""
         structs, changes, longest = 0, 0, self.longest
         for update in updates:
             structs += len(update.structs)
@@ -51,11 +52,11 @@ class Load(msgspec.Struct, frozen=True):
 
 
 def load_of(first: Update, *more: Update) -> Load:
-    """An upper bound of the cost of loading these updates into an empty lane, in order. Items that are
-    already known are skipped.
+    """An upper bound of the cost of loading these updates into an empty lane, in order. Items (inserted runs)
+    that are already known are skipped.
 
     The updates must have passed `update_format.validate_state` or `check`. Raises UpdateInvalid if the cost
-    is above LANE_WORK, or if items wait for each other."""
+    is above LANE_WORK, or if two items must each come after the other one."""
     bound = _bound((first, *more))
     return bound if bound.steps <= limits.LANE_WORK else woven(first, *more)
 
@@ -70,8 +71,8 @@ def woven(*updates: Update) -> Load:
 
 
 def exact_cost(items: int, steps: int) -> int:
-    """How many steps it takes to compute the exact cost of a lane. `items`: how many items the lane has;
-    `steps`: an upper bound of the steps to load it."""
+    """How many steps it takes to compute the exact cost of loading a lane. `items`: how many items (inserted
+    runs) the lane has; `steps`: an upper bound of that cost."""
     return READ * items + WOVEN * steps
 
 
@@ -93,8 +94,8 @@ def _bound(updates: Sequence[Update]) -> Load:
 
 
 class Weave:
-    """The items of a lane in the library's order. `spent`: how many steps it took to put them there. Items
-    are numbered; the number of an item is its index in the lists of properties."""
+    """The items (inserted runs) of a lane, arranged in the order of the CRDT library. Each item has a number,
+    which is its index in the lists of properties. `spent`: how many steps it took to arrange them."""
 
     def __init__(self) -> None:
         self.spent = self.longest = 0
@@ -136,9 +137,9 @@ class Weave:
             self._join(client)
 
     def _pass_over(self, client: int, queue: list[Struct]) -> None:
-        """Drop the items of `client` that are already placed from its queue. The next item of a queue is its
-        last element. If only the first part of the next item is placed, the item is shortened to its other
-        part."""
+        """Drop those items of `client` from its queue that are already placed. `queue`: its items (inserted
+        runs), the next one at the end. If only the first part of the next item is placed, its other part
+        stays in the queue."""
         known_end = self._known_ends.get(client, 0)
         while queue and queue[-1].clock + queue[-1].length <= known_end:
             queue.pop()
@@ -156,8 +157,8 @@ class Weave:
             )
 
     def _next(self, queues: dict[int, list[Struct]], client: int) -> Struct:
-        """Take the next item (inserted run) of `client` from its queue, because another item can only be
-        placed after it. Raises UpdateInvalid if the queue is empty."""
+        """Take the next item (inserted run) of `client` from its queue. Called for an item that another one
+        needs in its place first. Raises UpdateInvalid if the queue is empty."""
         self._spend(1 + len(queues) // CLIENTS_PER_STEP)
         queue = queues.get(client)
         if not queue:
@@ -204,8 +205,8 @@ class Weave:
         return left
 
     def _insert(self, struct: Struct, previous: int, place: int) -> None:
-        """Place the item `struct` after the item with the number `previous`. `place`: the index of the new
-        item among the items of its client."""
+        """Place the item `struct` directly after the item with the number `previous`, or at the start of the
+        text if that is NOWHERE. `place`: the index of the new item among the items of its client."""
         item = len(self._client)
         after = self._first if previous == NOWHERE else self._after[previous]
         self._client.append(struct.client)
@@ -226,26 +227,29 @@ class Weave:
         self._items.setdefault(struct.client, []).insert(place, item)
 
     def _at(self, point: Point) -> int:
-        """The item that contains the UTF-16 unit at `point` (client, clock)."""
+        """The number of the item that contains a UTF-16 unit. `point`: the unit as (client, clock), where the
+        clock counts the units of the client from 0."""
         client, clock = point
         return self._items[client][bisect_right(self._starts[client], clock) - 1]
 
     def _until(self, point: Point) -> int:
-        """The item that ends with the UTF-16 unit at `point` (client, clock). A longer item is split after
-        that unit."""
+        """The number of the item that ends with a UTF-16 unit. A longer item is split after the unit.
+        `point`: the unit as (client, clock), where the clock counts the units of the client from 0."""
         item = self._at(point)
         self._cut(item, point[1] + 1)
         return item
 
     def _from(self, point: Point) -> int:
-        """The item that begins with the UTF-16 unit at `point` (client, clock). An item that begins earlier
-        is split before that unit."""
+        """The number of the item that begins with a UTF-16 unit. An item that begins earlier is split before
+        the unit. `point`: the unit as (client, clock), where the clock counts the units of the client from
+        0."""
         item = self._at(point)
         return self._cut(item, point[1])
 
     def _cut(self, item: int, clock: int) -> int:
-        """Split an item before the UTF-16 unit with the clock `clock`. Returns the item that begins at this
-        unit."""
+        """Split the item with the number `item` before one of its UTF-16 units. Returns the number of the
+        second part. `clock`: the number of the unit among all units of its client. At the start or end of the
+        item nothing is split, and `item` is returned."""
         start, end, client = self._clock[item], self._end[item], self._client[item]
         if clock in (start, end):
             return item
@@ -265,8 +269,8 @@ class Weave:
         return len(self._client) - 1
 
     def _join(self, client: int) -> None:
-        """Count the steps that the library needs to join each item of a client with the items that continue
-        it. The last items are joined first."""
+        """Count the steps that the library needs to join items of a client with neighbours that continue
+        them. The items at the end are joined first."""
         items = self._items.get(client, [])
         joined = 0  # units of the items that are joined to `right`, itself included
         for place in range(len(items) - 1, -1, -1):
@@ -290,8 +294,8 @@ class Weave:
 
 
 def _missing(struct: Struct, ends: dict[int, int]) -> int | None:
-    """The client that wrote an item which must be placed before the item `struct`. None if `struct` can be
-    placed now. `ends`: the clock up to which the items of each client are placed."""
+    """The client whose next item has to be placed before the item `struct`, because `struct` refers to it.
+    None if `struct` can be placed now. `ends`: how many units of each client are placed."""
     for point in (struct.origin, struct.right_origin):
         if point is None:
             continue

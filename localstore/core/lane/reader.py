@@ -26,7 +26,8 @@ def varints(numbers: Iterable[int]) -> bytes:
 
 
 def numbers_of(data: bytes) -> list[int]:
-    """The numbers that `varints` encoded. Raises UpdateInvalid for other bytes."""
+    """The numbers in `data`, which has the form that `varints` writes. Raises UpdateInvalid for any other
+    bytes."""
     spelled = _all_in(data)
     if b"".join(spelled) != data:  # something that is not a number was passed over
         reader = Reader(data)
@@ -47,8 +48,8 @@ def _encode_number(number: int) -> bytes:
 
 @lru_cache(maxsize=KNOWN)
 def _number(spelled: bytes) -> int:
-    """The value of a number encoded as LEB128, at most eight bytes long. Each byte contributes its low seven
-    bits. To be fast, neighbouring bytes are combined first to pairs, then to fours, then to eights."""
+    """The value of a number that is encoded as LEB128 in at most eight bytes. Seven bits of each byte belong
+    to the number. They are joined in three steps for all bytes at once, which is fast."""
     pairs = int.from_bytes(spelled, "little")
     pairs = pairs & 0x007F007F007F007F | (pairs & 0x7F007F007F007F00) >> 1
     pairs = pairs & 0x00003FFF00003FFF | (pairs & 0x3FFF00003FFF0000) >> 2
@@ -95,20 +96,20 @@ class Reader:
 
     @staticmethod
     def numbers(match: re.Match[bytes]) -> Iterator[int]:
-        """The numbers in the groups of `match`. Each group has matched one encoded number (the pattern
-        VARINT)."""
+        """The numbers in the groups of `match`. Each group has matched one number in its encoded form
+        (LEB128)."""
         return map(_number, match.groups())
 
     def _fault(self) -> str:
-        """The reason why no number begins at this position."""
+        """The reason why the bytes at the present position are no encoded number."""
         spelled = self.data[self.at : self.at + VARINT_BYTES]
         if min(spelled, default=0x80) < 0x80:
             return "a number is not in its shortest form"
         return "a number is too large" if len(spelled) == VARINT_BYTES else "the update ends too early"
 
     def count(self, least_bytes: int) -> int:
-        """Reads how many items follow. `least_bytes`: the fewest bytes that an item can have. Raises
-        UpdateInvalid if so many do not fit in the rest."""
+        """Reads how many items follow. Raises UpdateInvalid if the remaining bytes are too few for so many
+        items. `least_bytes`: the fewest bytes that an item can have."""
         number = self.varint()
         if number * least_bytes > len(self.data) - self.at:
             raise UpdateInvalid("the update announces more than it holds")

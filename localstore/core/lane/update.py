@@ -123,7 +123,7 @@ def decoded_ops(update: LiveUpdate) -> list[bytes]:
 
 
 def ops_digest(ops: Sequence[bytes]) -> str:
-    """The hex BLAKE3 of the length-prefixed operations."""
+    """The digest of an edit's CRDT operations: the hex BLAKE3 of all operations, each after its length."""
     return hex_digest(length_prefixed(*ops))
 
 

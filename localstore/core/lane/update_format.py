@@ -54,8 +54,9 @@ Point = tuple[int, int]  # (client, clock) of one UTF-16 unit
 
 
 class Struct(NamedTuple):
-    """One item. `length`: UTF-16 units; `origin`, `right_origin`: the units between which it was inserted;
-    `text`: its UTF-8, None for a deleted run."""
+    """An item: a run of UTF-16 units that a client inserted, or a deleted run. `clock`: the number of its
+    first unit among all units of the client; `length`: how many units it has. `origin`, `right_origin`: the
+    units between which it was inserted. `text`: its UTF-8, None for a deleted run."""
 
     client: int
     clock: int
@@ -72,7 +73,8 @@ class Deletion(NamedTuple):
 
 
 class Caps(msgspec.Struct, frozen=True):
-    """Limits for one encoded update, such as its size and how many items it may have."""
+    """Limits for one encoded update: its bytes, its items (inserted runs, `structs`), the bytes of one
+    inserted text, and its deletions."""
 
     total_bytes: int
     structs: int
@@ -89,7 +91,8 @@ STATE_CAPS = Caps(
 
 
 class Update(msgspec.Struct, frozen=True):
-    """A parsed update or state. `structs`: its items in the order in which they are encoded."""
+    """A parsed update, or a parsed state of a lane. `structs`: its items (inserted runs) in the order in
+    which they are encoded."""
 
     structs: list[Struct]
     deletions: list[Deletion]
@@ -114,13 +117,14 @@ def parse(data: bytes, caps: Caps = UPDATE_CAPS) -> Update:
 def validate(
     data: bytes, vector: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
 ) -> Update:
-    """Parse an update and check that a lane with the state vector `vector` can apply it as a whole.
+    """Parse an update and check that a lane can apply it as a whole. `vector`: the lane's state vector, which
+    is the number of units that it has of each client.
 
-    Items must be written by `replica` (None: by anybody, for a trusted log) and continue where `vector` ends.
-    They may refer only to known items and to earlier items of the update. Deletions must be of known items.
-    `items`: an upper bound of the lane's items; the number of new items times `items` is limited, because
-    placing one item may walk over all others. `halves`: the second halves of the lane's surrogate pairs (see
-    `second_halves`), because no item may split a pair.
+    The items (inserted runs) must be written by `replica` (None: by anybody, for a trusted log) and continue
+    where `vector` ends. They may refer only to known items and to earlier items of the update. Deletions must
+    be of known items. `items`: an upper bound of the lane's items, by which the work is limited: placing one
+    item may walk over all others. `halves`: positions inside a character, where no item may be split (see
+    `second_halves`).
 
     Raises UpdateInvalid if a check fails. If the update begins after a gap, the writer must send again from
     the receiver's state vector."""
@@ -161,8 +165,8 @@ def check(
 
 
 def validate_state(data: bytes) -> Update:
-    """Parse the full state of a lane. Raises UpdateInvalid unless every client begins at clock 0 and has no
-    gap, and all references are to items of the state."""
+    """Parse the full state of a lane. Raises UpdateInvalid if a part of what a client wrote is missing, or if
+    an item (inserted run) refers to text that is not in the state."""
     update = parse(data, STATE_CAPS)
     ends: dict[int, int] = {}
     for struct in update.structs:
@@ -180,20 +184,20 @@ def validate_state(data: bytes) -> Update:
 
 
 def genesis_ids(vector: StateVector) -> set[int]:
-    """The ids in a state vector that belong to a genesis, the writer of a lane's first text. A valid lane has
-    at most one such id."""
+    """The client ids in a state vector that wrote the first text (genesis) of a lane. A valid lane has at
+    most one of them."""
     return {client for client in vector if client & GENESIS_BIT}
 
 
 def ends_of(update: Update) -> dict[int, int]:
-    """For each client, the position (clock) at which its next unit would come after this update. For a full
-    state of a lane, this is the state vector: the number of units of each client."""
+    """For each client, the position (clock) after its last item in the update. For a full state of a lane,
+    these are the numbers of units of each client (the state vector)."""
     return {struct.client: struct.clock + struct.length for struct in update.structs}
 
 
 def second_halves(update: Update) -> set[Point]:
-    """The positions of the second UTF-16 units of all characters that take two units (those outside the basic
-    plane)."""
+    """The positions inside characters that take two UTF-16 units, such as emoji. A position is the (client,
+    clock) of the second unit."""
     halves: set[Point] = set()
     for client, clock, _, _, _, text in update.structs:
         if text and has_pairs(text):
@@ -241,13 +245,14 @@ def decode_state_vector(data: bytes) -> dict[int, int]:
 
 
 def encode_state_vector(vector: StateVector) -> bytes:
-    """The canonical encoding of a state vector: ascending clients, none with 0 units."""
+    """The canonical encoding of a state vector (the number of units of each client). Clients are in ascending
+    order, and those with 0 units are left out."""
     return _vector(sorted([entry for entry in vector.items() if entry[1]]))
 
 
 def says(data: bytes, vector: StateVector) -> bool:
-    """Whether `data` encodes this state vector, with clients in any order. Raises UpdateInvalid if `data` is
-    no state vector."""
+    """Whether `data` is an encoding of this state vector (the number of units of each client), with the
+    clients in any order. Raises UpdateInvalid if `data` is no encoded state vector."""
     descending = sorted(vector.items(), reverse=True)
     return data == _vector(descending) or decode_state_vector(data) == vector
 

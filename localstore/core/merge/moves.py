@@ -27,7 +27,7 @@ Finding = Generator[None, None, Ways]
 
 
 class Moves(msgspec.Struct, frozen=True):
-    """The files that each side moved."""
+    """The files that each side of a merge moved, as old path → new path."""
 
     ours: Ways
     theirs: Ways

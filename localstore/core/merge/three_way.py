@@ -98,9 +98,8 @@ def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change], moves: Moves 
 
 class _Path(msgspec.Struct):
     """What a merge knows about one path. `base`, `ours`, `theirs`: the versions to merge. `here`: the file
-    that our side has at this path, even if `ours` comes from another path. `paths`: (path in the base, path
-    in ours, path in theirs). `gone`: the file was moved away from this path. `conflict`: the path is in
-    conflict, whatever the versions contain."""
+    that our side has at this path. `paths`: (path in the base, path in ours, path in theirs). `gone`: the
+    file was moved away from this path. `conflict`: the path is in conflict, whatever the versions contain."""
 
     base: TreeEntry | None
     ours: TreeEntry | None
@@ -176,7 +175,8 @@ def finish(planned: Plan, results: Mapping[str, bytes | None]) -> MergedTree:
 
 
 def agreed(merges: Sequence[MergedTree]) -> MergedTree:
-    """Combines the merges over several bases into one. A path whose results differ becomes a conflict."""
+    """Combines merges over several common ancestors into one. A path whose results differ becomes a
+    conflict."""
     first, *others = merges
     if not others:
         return first

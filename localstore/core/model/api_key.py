@@ -72,8 +72,8 @@ class ApiKeyCheck(Sent, frozen=True):
 
 
 class ApiKeyVerdict(Model, frozen=True, omit_defaults=True):
-    """Whether a checked secret is valid, and who owns it. The answer is the same for unknown, revoked and
-    expired keys and for keys of other accounts: only `valid`, which is false."""
+    """Whether a checked secret is valid, and who owns it. If it is not valid, the answer has no other
+    members. So it is the same for unknown, revoked and expired keys, and for keys of other accounts."""
 
     valid: bool
     key_id: str | None = None

@@ -238,7 +238,7 @@ class TokenRequest(Model, frozen=True):  # RFC 6749, 3.2: members that are not k
 
 
 class SealedSession(Model, frozen=True):
-    """The session, sealed to the transport key of the client (docs/design/005)."""
+    """A new session, encrypted for the client's transport key (docs/design/005)."""
 
     token_type: Literal["sealed"]
     alg: str

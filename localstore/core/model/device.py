@@ -82,7 +82,7 @@ class PairingProcess(Sent, frozen=True):
 
 
 class ScannedBy(Model, frozen=True):
-    """The device that scanned the code, as the relay received it."""
+    """The new device of a pairing, which has scanned the QR code, as the relay received it."""
 
     id: str
     name: str

@@ -103,8 +103,8 @@ class PathUpdates(Model, frozen=True):
 
 
 class SealLine(Model, frozen=True):
-    """An entry of the log in a query with `unverified`: only the id and the message of a seal, which the
-    client does not verify."""
+    """A seal in a log that was requested with `unverified`: only its id and its message, which the client
+    does not verify."""
 
     id: str
     message: str

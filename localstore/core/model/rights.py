@@ -58,8 +58,8 @@ class Operation(msgspec.Struct, frozen=True):
     grows: bool = False
 
     def allows(self, who: Who) -> bool:
-        """Whether the table allows the operation to this caller, in an active repository that the caller
-        sees."""
+        """Whether callers of the kind `who` may request the operation, in an active repository that they
+        see."""
         if who == "author":
             return self.author or self.stranger  # an author without a role is a stranger too
         if who in ("stranger", "guest", "anonymous"):
@@ -78,9 +78,9 @@ def choose_capability(needs: Capability, caps: Collection[str]) -> Capability:
 
 
 def reading(name: str, least: Role = "read", *, anonymous: bool = True, guest: bool = True) -> Operation:
-    """Makes an operation that reads a repository. `least`: the lowest role that may request it. `anonymous`,
-    `guest`: whether these callers may, too, in a public repository. If `least` is above `read`, only accounts
-    with a role in the repository may request it, even in a public repository."""
+    """Makes an operation that reads a repository. `least`: the lowest role that may request it. If this is
+    `read`, accounts without a role may request it in a public repository. `guest`, `anonymous`: whether
+    guests, and callers without a session, may do so too."""
     public = least == "read"
     return Operation(
         name,

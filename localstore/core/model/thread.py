@@ -54,8 +54,8 @@ class Suggestion(Model, frozen=True):
 
 
 class Place(Model, frozen=True):
-    """Where a thread's lines are in the seal `seal_id`. `how`: they are the `same` lines, `moved` to another
-    place, or `edited` since. If the lines were deleted, this is the line where they were."""
+    """Where the lines of a thread are in the seal `seal_id`. `how`: they are the `same` lines, `moved` to
+    another place, or `edited` since. For deleted lines, the place is the line where they were."""
 
     seal_id: str
     path: str

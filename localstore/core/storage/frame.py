@@ -35,7 +35,7 @@ class FetchedBytes:
         return data
 
     def rest(self) -> bytes:
-        """All remaining bytes."""
+        """All remaining bytes of the frame."""
         parts = [self.read(self._end - self._at)]
         while parts[-1] and self._at < self._end:
             parts.append(self.read(self._end - self._at))

@@ -165,9 +165,9 @@ class PackWriter:
         return Frame(FrameRow(codec, raw_len, len(stored), rows), stored)
 
     def _compress(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
-        """Compresses `parts` (their total length is `raw_len`) to one zstd frame, whose header contains the
-        length. A block of the zstd frame ends only where a part ends. All blocks but the last have at least
-        BLOCK_LEAST bytes."""
+        """Compresses `parts` to one zstd frame, whose header contains their total length `raw_len`. Each
+        block of the zstd frame ends where a part ends, and all blocks but the last have at least BLOCK_LEAST
+        bytes."""
         if len(parts) == 1 or raw_len <= BLOCK_LEAST:
             return self._compressor.compress(b"".join(parts))
         stream = self._compressor.compressobj(size=raw_len)
@@ -258,12 +258,12 @@ class PackReader:
 
     @property
     def waiting(self) -> int:
-        """How many received bytes do not form a complete frame or table yet."""
+        """How many received bytes wait, because they are not a complete frame or table yet."""
         return self._waiting + len(self._head)
 
     def close(self) -> None:
-        """Tell the reader that the stream has ended. Raises Invalid unless every frame arrived and was
-        consumed."""
+        """Tell the reader that the stream has ended. Raises Invalid if a frame is missing, or was not taken
+        from `feed`."""
         if self.toc is None or self._next < len(self.toc):
             raise Invalid("the pack ends before its last frame")
         self._refuse_trailing()

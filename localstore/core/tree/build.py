@@ -134,8 +134,8 @@ def _check_entries(entries: Mapping[str, TreeEntry]) -> Iterable[tuple[str, Tree
 
 
 def _complete(entries: Mapping[str, TreeEntry], below: dict[str, list[T]], hidden: Hidden) -> None:
-    """Add the directories that are missing in `below`, because they contain only directories. Raises
-    PathInvalid if a directory is also a file."""
+    """Add to `below` the directories that have no file directly in them. `below`: the content of each
+    directory, by its path. Raises PathInvalid if a path is both a file and a directory."""
     directories = [*below, *(path for path in hidden if hidden[path])]
     for directory in with_ancestors(directories) if directories else ():
         if directory in entries:

@@ -66,9 +66,9 @@ def update(
     the directories of the tree, by digest. Raises PathInvalid for an invalid path, or if a file and a
     directory in the result have the same name.
 
-    `alike`: path → digest of directories of another tree with the same key; the directories must be in
-    `cached`. If a directory of the new tree equals the one that `alike` names for its path, its digest is
-    taken from `alike` instead of being computed."""
+    `alike` saves work: it maps paths to the digests of directories in another tree with the same key. The
+    directories must be in `cached`. If a new directory equals the one that `alike` names for its path, its
+    digest need not be computed."""
     files: dict[str, dict[str, TreeEntry | None]] = {}
     for path, entry in changes.items():
         parent, _, name = check_path(path).rpartition("/")

@@ -42,9 +42,9 @@ class TreeEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Child(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A named child of a directory. For a child of the kind "dir", `digest` is its directory digest, and
-    `size` is the total size of the files below it (0 in the filtered form). `salt`: set only in the
-    filtered form."""
+    """A named child of a directory. `digest` and `size` of a directory are its directory digest and the total
+    size of the files below it. In the filtered form, for readers who do not see all paths, `salt` is set, and
+    the `size` of a directory is 0."""
 
     name: str
     kind: Kind

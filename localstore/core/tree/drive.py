@@ -30,8 +30,8 @@ def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
 
 def fetch(digests: set[bytes], cached: Known | None = None) -> Steps[Known]:
     """The directories with these digests, by digest. Those in `cached` are taken from there. The others are
-    requested from the caller that drives the steps, which sends them or adds them to `cached`. Raises
-    PayloadMissing if a directory is missing, Invalid if one is damaged."""
+    requested: the generator yields their digests, and its caller sends their bytes or adds the directories to
+    `cached`. Raises PayloadMissing if a directory is missing, Invalid if one is damaged."""
     directories = {} if cached is None else cached
     unknown = sorted(digests.difference(directories))
     if unknown:

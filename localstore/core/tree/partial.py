@@ -68,8 +68,9 @@ def is_partial(directory: Directory) -> bool:
 
 
 def part(root: bytes, key: bytes, parting: Parting) -> Steps[bytes]:
-    """The root digest of the visible part of a tree. If everything is visible, this is `root` itself. `root`:
-    a whole or a partial tree; `key`: its tree key. New directories are added to `parting.written`."""
+    """The root digest of the part of a tree that a reader may see. If everything is visible, this is `root`
+    itself. `root`: a whole or a partial tree; `key`: its tree key; `parting`: decides what is visible, and
+    collects the new directories."""
     if root == EMPTY_ROOT:
         return root
     visible_part = yield from _part("", root, key, parting)
@@ -122,8 +123,8 @@ def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child 
 
 
 def _entry_digests(path: str, directory: Directory, key: bytes, parting: Parting) -> Steps[list[bytes]]:
-    """The entry digests of all children of the directory, as they were signed; those of the hidden children
-    come first."""
+    """The entry digests of all children of the directory, as they are in the signed tree. Those of hidden
+    children come first."""
     digests = list(directory.hidden)
     for child in directory.children:
         as_signed = yield from _as_signed(child, parting.signed)
@@ -146,9 +147,10 @@ def _write(directory: Directory, parting: Parting) -> bytes:
 def find_signed_digest(
     digest: bytes, signed_digests: dict[bytes, bytes], read: Known | None = None
 ) -> Steps[bytes]:
-    """The digest of a directory in the signed tree. The directory may be whole or partial. `signed_digests`:
-    digest → signed digest of directories that are already known; the digests that are found for this
-    directory and for those below it are added. `read`: a cache of directories."""
+    """The digest that a directory has in the signed tree. It differs from the `digest` under which the
+    directory is stored, if some of its entries are stored only as digests. `signed_digests`: signed digests
+    that are already known, by stored digest; those that are found here are added. `read`: a cache of
+    directories."""
     if digest == EMPTY_ROOT:
         return digest
     if digest not in signed_digests:

@@ -131,8 +131,8 @@ def walk(
 
 
 def hidden_entries(root: bytes | None) -> Steps[dict[str, list[bytes]]]:
-    """The hidden entry digests of every directory, by the path of the directory, as `build` takes them. The
-    paths are sorted."""
+    """The entry digests of all hidden entries, by the path of their directory, in the form that `build`
+    takes. The paths are sorted."""
     hidden: dict[str, list[bytes]] = {}
     level = _top(root)
     while level:

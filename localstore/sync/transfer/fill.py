@@ -135,8 +135,8 @@ class _Filling:
         return os.pread(self._fd, self._rows[number][1], self._offsets[number])
 
     def _arrive(self, name: bytes, size: int, source: Iterator[tuple[bytes, bytes]], fetch: Fetch) -> bytes:
-        """The bytes of the chunk with the digest `name`. `source` yields the fetched chunks: they are written
-        to their places until this chunk comes. If it does not come, it is fetched separately."""
+        """The bytes of the chunk with the digest `name`. Takes fetched chunks from `source` and writes them
+        to their places, until this chunk comes. If it does not come, it is fetched separately."""
         for digest, data in source:
             self._put(digest, data, fetched=True)
             if digest == name:

@@ -225,8 +225,9 @@ def _bytes_of(copy: WorkingCopy, path: str, digest: bytes) -> bytes | None:
 
 
 def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], sent: SendResult) -> None:
-    """Record a batch of answers in one step. Raises ClockReused, or ServerMisbehaved if the relay's text
-    differs from the text that was sent."""
+    """Record a batch of answers to updates in one transaction. Raises ClockReused if the relay has answered
+    an update with the same number before. Raises ServerMisbehaved if the relay has another text than was
+    sent."""
     if any(answer.result == "settled" for _, answer in answered):
         with copy.db.step():
             copy.db.put(REUSED, 1)

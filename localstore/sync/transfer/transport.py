@@ -42,8 +42,8 @@ class Transport(Protocol):
         """Store the objects of a pack."""
 
     def fetch_pack(self, digests: Sequence[bytes]) -> Iterator[bytes]:
-        """The bytes of a pack with requested objects, in pieces. It contains as many of the first requested
-        objects as fit into one answer."""
+        """The bytes of a pack with the requested objects, in pieces. If one answer cannot contain all
+        objects, it has those that come first in the request."""
 
     def put_manifest(self, digest: bytes, raw: bytes) -> None:
         """Store the chunk manifest of the large file `digest`. Raises PayloadMissing if a chunk is
@@ -73,4 +73,4 @@ class Transport(Protocol):
 
     def proof(self, seal_id: str) -> bytes:
         """A proof of a seal's tree, which contains the directories that the account may see. The caller has
-        to verify the proof. Later requests by digest refer to this seal."""
+        to verify it. Objects that are requested afterwards must belong to this tree."""
