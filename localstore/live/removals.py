@@ -40,9 +40,8 @@ class HeldRemovals:
             self.held = {path for path in self.held if path in copy.entries}
 
     def hold(self, copy: WorkingCopy, scan: Scan, paths: Collection[str]) -> set[str]:
-        """Decide again which removals are held back. Nothing is decided if all of `paths` have files and none
-        of their removals was held back. Returns the paths whose removal was held back before and can be sent
-        now."""
+        """Decide again which removals are held back. This is done only if one of `paths` has lost its file,
+        or is itself held back. Returns the paths whose removal was held back before and can be sent now."""
         more = missing_files(copy, scan, paths)
         if not more and self.held.isdisjoint(paths):
             return set()

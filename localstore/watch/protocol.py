@@ -64,8 +64,7 @@ class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
 
 class WatcherInfo(msgspec.Struct, frozen=True, tag="watching-1"):
     """What a running watcher says about itself. `since`: when it started, in Unix seconds. `directories`:
-    number of watched directories. `live`: the agent runs this watcher for `svc watch`, and both end
-    together."""
+    number of watched directories. `live`: the agent runs this watcher for `svc watch`, and ends it too."""
 
     folder: bytes
     pid: int

@@ -109,7 +109,7 @@ class LaneName(Sent, frozen=True):
 
 class LanesRequest(Sent, frozen=True):
     """A request for the states of lanes. `replica`: the caller's replica id. In the answer, `other` is the
-    newest update by any other replica."""
+    number of the newest update by another replica."""
 
     lanes: list[LaneName]
     replica: Count | None = None
