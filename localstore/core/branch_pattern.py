@@ -28,8 +28,8 @@ def check(pattern: str) -> str:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether the pattern matches the whole name. The number `at` is a set of places in the pattern: bit n is
-    set if the first n tokens can match what was read of the name. A token is a run of stars, or any other
+    """Whether the pattern matches the whole name. Bit n of the number `at` is set if the first n tokens of
+    the pattern can match the part of the name that was read so far. A token is a run of stars, or any other
     single character."""
     tokens = re.findall(r"\*+|[^*]", pattern, re.DOTALL)
     stars = sum(1 << n for n, token in enumerate(tokens) if token[0] == "*")

@@ -337,9 +337,9 @@ class Files:
 
     @contextmanager
     def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:
-        """A context with (open descriptor of the directory above `path`, name of the entry in it). Use it
-        while the descriptor `fd` is needed, which `_parent` returned for the path `beside`: another call of
-        `_parent` could close that one. `make`: create missing directories."""
+        """A context with the directory above `path`, as (open descriptor, name of the entry in it). It is
+        used while `fd` is needed, a descriptor that `_parent` returned for the path `beside`. A second call
+        of `_parent` could close `fd`. `make`: create missing directories."""
         folder, _, name = path.rpartition("/")
         if folder == beside.rpartition("/")[0]:
             yield fd, name

@@ -63,10 +63,10 @@ class Saves:
         return min(self._gone_last + QUIET, self._gone_first + LONGEST)
 
     def pop_due(self, now: float, is_empty: Callable[[str], bool], most: int) -> tuple[list[str], set[str]]:
-        """Remove the saves that count by now. Returns (their paths, at most `most`; folders below which
-        anything may have changed). A file that has just become empty (`is_empty`) waits once. If many files
-        are removed, the removals are returned together once no more follow, and changed folders wait for
-        that."""
+        """Remove the saves that count by now, and return (paths of files, folders below which anything may
+        have changed). A file that has just become empty (`is_empty`) waits once. At most `most` paths are
+        returned, except when many files were removed: these removals wait until no more follow, and are then
+        returned together. Changed folders wait with them."""
         burst = len(self._gone) >= BURST
         waits = burst and now < self._burst_over()
         taken: list[str] = []

@@ -63,8 +63,8 @@ def before_sealing(sql: sqlite3.Connection, paths: Iterable[str]) -> None:
 
 
 def after_sealing(sql: sqlite3.Connection, sealed: Iterable[tuple[str, bytes | None]]) -> None:
-    """Delete the rows of those paths whose file on the disk equals the new seal. `sealed`: (path, digest in
-    the new seal) for each path; the digest is None if the seal has no file there."""
+    """Delete the table's rows of those paths whose file on the disk equals the new seal. `sealed`: (path,
+    digest in the new seal) for each path; the digest is None if the seal has no file there."""
     sql.executemany("DELETE FROM differs WHERE path=? AND digest IS ?", sealed)
 
 

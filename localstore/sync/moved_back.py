@@ -23,7 +23,8 @@ from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
 def is_moved_back(copy: WorkingCopy, answer: Bootstrap) -> bool:
     """Whether the relay's branch moved back to an older state. `answer`: the relay's answer to a request for
-    new rows. It shows this if it lacks updates or a seal that the relay had confirmed."""
+    new rows. The branch moved back if the answer lacks updates, or the relay lacks a seal, that it had
+    confirmed."""
     if not copy.replica or answer.branch_id != copy.branch_id:
         return False
     if answer.seq < copy.db.number("since"):
@@ -96,8 +97,8 @@ class Before:
         return None
 
     def rebase(self, rows: Iterable[FrontierRow]) -> None:
-        """Record for each text the version from which the folder's file was edited, if one is known that is
-        newer than the last seal's. `rows`: the whole frontier."""
+        """Record from which version each text in the folder was edited, if that is known and newer than the
+        last seal's version. `rows`: the whole frontier."""
         copy = self._copy
         for row in rows:
             sealed = self._sealed.get(row.path)

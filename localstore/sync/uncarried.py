@@ -57,8 +57,8 @@ class Uncarried:
 
     @cached_property
     def _new_digests(self) -> set[bytes]:
-        """Digests of those files that are new here and can be sent. A missing file with such a digest was
-        renamed to the new file, so nothing else has replaced it."""
+        """Digests of the new files here that can be sent. If a missing file has one of these digests, it was
+        renamed to that new file. Then nothing that cannot be sent has replaced it."""
         entries, unsent = self._copy.entries, set(self._unsent.values())
         return {
             file.digest

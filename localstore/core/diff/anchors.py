@@ -125,9 +125,10 @@ def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
 
 
 def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edit]) -> Span:
-    """The position in `new` of the text at `span` in `old`. `edits`: the edits from `old` to `new`; `moved`:
-    the position to which they move the span. If one edit replaced more than the span, the result is the most
-    similar line in `moved`, or an empty span if no line is similar. Otherwise it is `moved`."""
+    """Where the text at `span` of `old` is in `new`. `edits`: the edits from `old` to `new`; `moved`: the
+    place to which they move the span. This place is the result, unless one edit replaced more than the span.
+    Then the result is the line in `moved` that is most similar to the old text, or an empty span if none is
+    similar."""
     whole = next(
         (edit for edit in edits if edit.offset <= span.start and edit.offset + edit.deleted >= span.end), None
     )

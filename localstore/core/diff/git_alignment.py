@@ -273,8 +273,8 @@ class _Walk:
         return low, high
 
     def interesting(self, cost: int) -> tuple[int, int, bool, bool] | None:
-        """A point at which it is worth to split the box, in the form of the result of `_find_split`; None if
-        there is none. There a path has come far with few edits, and SNAKE equal lines adjoin the point.
+        """A good point at which to split the box, in the form of the result of `_find_split`; None if there
+        is none. A point is good if a path has come far to it with few edits, and SNAKE equal lines adjoin it.
         `cost`: how many edits the paths have."""
         old, new = self.search.old, self.search.new
         i1, i2, j1, j2, _ = self.box

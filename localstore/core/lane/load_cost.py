@@ -157,8 +157,8 @@ class Weave:
             )
 
     def _next(self, queues: dict[int, list[Struct]], client: int) -> Struct:
-        """Take the next item (inserted run) of `client` from its queue. Called for an item that another one
-        needs in its place first. Raises UpdateInvalid if the queue is empty."""
+        """Take the next item (inserted run) of `client` from its queue, because another item can only be
+        placed after it. Raises UpdateInvalid if the queue is empty."""
         self._spend(1 + len(queues) // CLIENTS_PER_STEP)
         queue = queues.get(client)
         if not queue:

@@ -190,8 +190,8 @@ def genesis_ids(vector: StateVector) -> set[int]:
 
 
 def ends_of(update: Update) -> dict[int, int]:
-    """For each client, the position (clock) after its last item in the update. For a full state of a lane,
-    these are the numbers of units of each client (the state vector)."""
+    """For each client, the position (clock) at which its next unit would come after this update. For a full
+    state of a lane, this is the state vector: the number of units of each client."""
     return {struct.client: struct.clock + struct.length for struct in update.structs}
 
 

@@ -98,8 +98,9 @@ def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change], moves: Moves 
 
 class _Path(msgspec.Struct):
     """What a merge knows about one path. `base`, `ours`, `theirs`: the versions to merge. `here`: the file
-    that our side has at this path. `paths`: (path in the base, path in ours, path in theirs). `gone`: the
-    file was moved away from this path. `conflict`: the path is in conflict, whatever the versions contain."""
+    that our side has at this path, even if `ours` comes from another path. `paths`: (path in the base, path
+    in ours, path in theirs). `gone`: the file was moved away from this path. `conflict`: the path is in
+    conflict, whatever the versions contain."""
 
     base: TreeEntry | None
     ours: TreeEntry | None

@@ -107,10 +107,10 @@ class ChannelUnknown(Invalid):
 
 
 class Open(Model, frozen=True, tag="open"):
-    """Sent by the client to open a channel, on which it receives the live frames of a branch. The frontier is
-    what the branch holds now, and each change of it has the next number. `since`: the frames after this
-    number are sent, None for frames from now on. `replica`: the number of the working copy; `device_key_id`:
-    the key of its device. If the channel number is in use, that channel is opened anew."""
+    """Sent by the client to open a channel, on which it receives the live frames of a branch. Each change of
+    the frontier (what the branch holds now) has a number, one higher than the last. `since`: the number after
+    which the frames begin, None for frames from now on. `replica`: the number of the working copy;
+    `device_key_id`: the key of its device. If the channel number is in use, that channel is opened anew."""
 
     channel: ChannelNumber
     repo_id: str
