@@ -59,7 +59,7 @@ class ChunkList:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ChunkList:
-        """The list that `to_bytes` wrote. Raises ValueError for other bytes."""
+        """The list of chunks from the bytes that `to_bytes` returned. Raises ValueError for other bytes."""
         if len(data) % _ROW.size:
             raise ValueError("no list of chunks")
         chunks = cls()
@@ -140,11 +140,11 @@ class ChunkLists:
             self.pop(next(iter(self._lists)))
 
     def get(self, digest: bytes) -> ChunkList | None:
-        """The list of the file with this digest; None if it is not stored."""
+        """The list of chunks of the file with this digest; None if it is not stored."""
         return self._lists.get(digest)
 
     def pop(self, digest: bytes) -> ChunkList | None:
-        """Remove and return the list of the file with this digest; None if it is not stored."""
+        """Remove and return the list of chunks of the file with this digest; None if it is not stored."""
         chunks = self._lists.pop(digest, None)
         if chunks is not None:
             self._size -= chunks.stored

@@ -94,7 +94,7 @@ class GitExcludes:
 
     @property
     def file_everywhere(self) -> str:
-        """The path of the file of `core.excludesFile`, for messages."""
+        """The path of the file to which git's setting `core.excludesFile` leads, for messages."""
         return self._texts.named if self._texts else ""
 
 

@@ -97,7 +97,7 @@ def read_last_seal(folder: Path) -> str | None:
 
 
 def write_repo(folder: Path, link: RepoLink) -> None:
-    """Write `repo.json` completely or not at all."""
+    """Write `repo.json` atomically."""
     _write(folder, REPO_FILE, [msgspec.json.format(msgspec.json.encode(link), indent=2), b"\n"])
 
 
@@ -143,7 +143,7 @@ def require_same(folder: Path, before: RepoLink) -> RepoLink:
 
 
 def write_state(folder: Path, state: SealedState) -> None:
-    """Write `state.json` completely or not at all."""
+    """Write `state.json` atomically."""
     write_encoded(folder, [encode_state(state)])
 
 
@@ -153,7 +153,7 @@ def encode_state(state: SealedState) -> bytes:
 
 
 def write_encoded(folder: Path, parts: Iterable[bytes | memoryview]) -> None:
-    """Write the bytes of `state.json`, given in parts, completely or not at all."""
+    """Write `state.json` atomically. `parts`: its bytes, in pieces."""
     _write(folder, STATE_FILE, parts)
 
 

@@ -263,7 +263,7 @@ class Writer:
                 self._files.move(intent.temp, self._spare(intent.path, intent.temp))
 
     def _move(self, temp: str, name: str) -> bool:
-        """Move the file. Returns False if the name is taken."""
+        """Rename the temporary file `temp` to `name`. Returns False if the name is taken."""
         try:
             self._files.move(temp, name)
         except (FileExistsError, Blocked):

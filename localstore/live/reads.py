@@ -68,7 +68,7 @@ class Reads:
             self._drop(self._coming.popitem()[1])
 
     def look(self) -> None:
-        """Process the reads that happened until now. Call this before svc itself reads a file."""
+        """Note which files were read until now. Call this before svc itself reads a file."""
         if self._inotify is None:
             return
         for event in self._inotify.events():

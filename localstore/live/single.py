@@ -101,7 +101,8 @@ class _Aside:
         return None
 
     def _list(self, folder: str) -> None:
-        """Add the entries of the folder whose names no repository accepts to the skipped entries."""
+        """Find the entries of a folder whose names no repository accepts, and add them to the skipped
+        entries."""
         if folder in self._listed:
             return
         self._listed.add(folder)

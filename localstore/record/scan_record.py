@@ -53,7 +53,8 @@ class ScanRecord:
         return recorded | with_single_files(recorded, self._single())
 
     def _files(self, folder: str) -> bytes:
-        """The files of a folder, encoded. If the folder is not recorded, this is the encoding of no files."""
+        """The files of a folder, encoded. For a folder that is not recorded, this is the encoding of an empty
+        list."""
         for (files,) in self._sql.execute("SELECT files FROM folders WHERE path=?", (folder,)):
             return bytes(files)
         return RecordedFolder.of([], b"").encoded
@@ -126,7 +127,8 @@ class ScanRecord:
         self._sql.executemany("INSERT OR REPLACE INTO asides VALUES(?,?)", put)
 
     def last_scan(self) -> LastScan | None:
-        """The last scan. None if it was made without a watcher, which gives the token."""
+        """The last scan. None if it was made without a watcher, because a scan is only recorded with the
+        watcher's token."""
         for (encoded,) in self._sql.execute("SELECT value FROM meta WHERE key=?", (LAST_SCAN,)):
             return decode_last_scan(encoded)
         return None

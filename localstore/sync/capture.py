@@ -90,8 +90,8 @@ class _Batch:
         self._bytes = 0
 
     def add(self, entry: PathRecord, on_disk: _Text, edit: _CapturedEdit) -> None:
-        """Add an edit. `on_disk`: the current text of the file. Stores the batch when it exceeds
-        BATCH_BYTES."""
+        """Add an edit. `on_disk`: the current text of the file. If all collected texts exceed BATCH_BYTES,
+        they are stored now."""
         self._captured.append((entry, on_disk.name, edit))
         for text in (on_disk, edit.want):
             self._texts[text.name] = text.data

@@ -50,7 +50,7 @@ def new_git_ignored(copy: WorkingCopy) -> list[HeldBack]:
 
 
 def to_skipped(held: HeldBack) -> Skipped:
-    """The held file in the form of an entry that a scan skipped, with the reason."""
+    """The file that is held back, in the form of an entry that a scan skipped, with the reason."""
     return Skipped(
         terminal_safe(held.path), f"git ignores it for you ({held.rule}); svc push asks before it sends it"
     )

@@ -57,9 +57,9 @@ class Before:
         self._sealed: dict[str, SealedFile] = {}
 
     def begin_anew(self, head: str | None) -> None:
-        """Forget the branch. `head`: its newest seal now. The newest seal that relay and folder both have
-        becomes the folder's last seal. If there is none, the files are recognised by the branch's seals
-        (`localstore.sync.recognise`)."""
+        """Forget the branch, and go back to the newest seal that relay and folder both have: it becomes the
+        folder's last seal. `head`: the newest seal of the branch now. Without such a seal, the seals of the
+        branch show from which versions the files were edited (`localstore.sync.recognise`)."""
         copy = self._copy
         common = self._common_seal(head)
         if common is None and head is not None:

@@ -86,7 +86,7 @@ class _OldRecord:
             self._move(intent.temp, claim_conflict_name(self._copy, intent.path, intent.temp))
 
     def _move(self, temp: str, name: str) -> bool:
-        """Move the file. Returns False if the name is taken."""
+        """Rename the temporary file `temp` to `name`. Returns False if the name is taken."""
         try:
             self._copy.files.move(temp, name)
         except (FileExistsError, Blocked):

@@ -111,7 +111,7 @@ def repair_state_file(copy: WorkingCopy) -> None:
 
 
 def _find_unrecorded_seal(copy: WorkingCopy) -> str | None:
-    """The seal in `state.json` if the record is new, else None."""
+    """The folder's last seal according to `.svc/state.json`, if the record is new; else None."""
     return _seal_of_state_file(copy) if _is_new(copy) else None
 
 

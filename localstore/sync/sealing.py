@@ -118,7 +118,8 @@ def _find_settled(copy: WorkingCopy) -> int:
 
 
 def adopt_unconfirmed_seal(copy: WorkingCopy, head: str | None) -> None:
-    """If the head is the seal whose answer was lost, record this seal as the folder's last one."""
+    """If the head is a seal that this folder sent without getting an answer, record it as the folder's last
+    seal."""
     encoded = copy.db.get("prepared")
     if head is None or head == copy.last_seal or not isinstance(encoded, bytes):
         return

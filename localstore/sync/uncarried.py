@@ -74,7 +74,7 @@ class Uncarried:
         return all(path in unsent for path in below)
 
     def _is_over_cap(self, folder: str) -> bool:
-        """Whether a file over a cap is at the path of this folder."""
+        """Whether a file over a size cap is at the path of this folder."""
         if folder not in self._above:
             info = self._copy.files.stat(folder)
             stat = None

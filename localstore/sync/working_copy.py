@@ -170,7 +170,7 @@ class WorkingCopy:
     # --- entries
 
     def save_all(self, entries: Iterable[PathRecord]) -> None:
-        """Store these entries. A new path makes the next scan walk the whole folder."""
+        """Store these entries. If one of the paths is new, the next scan walks the whole folder."""
         stored = list(entries)
         if not all(entry.path in self.entries for entry in stored):
             self.db.scan_record.put_last_scan(None)
@@ -178,7 +178,7 @@ class WorkingCopy:
         self.db.put_entries(stored)
 
     def save(self, entry: PathRecord) -> None:
-        """Store one entry. A new path makes the next scan walk the whole folder."""
+        """Store one entry. If its path is new, the next scan walks the whole folder."""
         if entry.path not in self.entries:
             self.db.scan_record.put_last_scan(None)
         self.entries[entry.path] = entry

@@ -33,7 +33,8 @@ class WatcherToken(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ChangesQuestion(msgspec.Struct, frozen=True, tag="since-1", forbid_unknown_fields=True):
-    """Asks which folders changed since the token. Without a token, only the current token is returned."""
+    """Asks which folders changed since a moment (`token`). Without a token, only the current token is
+    returned."""
 
     token: WatcherToken | None
 

@@ -278,7 +278,8 @@ class WatchedTree:
 
 
 class _ChangeLog:
-    """The serial (running number) of each folder's last change, oldest first."""
+    """The folders that changed, in the order of their last changes. For each folder, the number (serial) of
+    that change is stored."""
 
     def __init__(self) -> None:
         self._serials: dict[str, int] = {}

@@ -45,7 +45,7 @@ class _Groups:
         return self.end - self.start
 
     def count_unchanged(self) -> int:
-        """The number of unchanged lines after this group."""
+        """The number of unchanged lines after the present group of changes."""
         next_changed = self.changed.find(1, self.end)
         return (next_changed if next_changed >= 0 else len(self.lines)) - self.end
 

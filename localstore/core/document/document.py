@@ -215,7 +215,7 @@ def _fewer(changed: list[Hunk], most: int) -> list[Hunk]:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """A context that raises the library's errors and panics as DocumentDamaged."""
+    """A context in which errors and panics of the Yjs library are raised as DocumentDamaged."""
     try:
         yield
     except BaseException as error:

@@ -87,7 +87,8 @@ class ScriptTokenParts(NamedTuple):
 
 
 def format_script_token(origin: str, raw: bytes, binding: DeviceKey) -> str:
-    """The text for SVC_TOKEN: `svct2_<origin>.<token>.<binding seed>`, each part base64url."""
+    """The text for SVC_TOKEN: `svct2_<origin>.<token>.<binding seed>`, each part base64url. The seed is the
+    private half of `binding`, the key that the token is bound to."""
     return f"{SCRIPT_TOKEN_PREFIX}{b64u(origin.encode('ascii'))}.{to_text(raw)}.{b64u(binding.seed)}"
 
 

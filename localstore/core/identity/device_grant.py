@@ -62,7 +62,7 @@ class OpenedChallenge:
     secret: bytes
 
     def transcript(self) -> bytes:
-        """The bytes the device signs."""
+        """The bytes that the device signs to prove its key."""
         return self.purpose.value + length_prefixed(
             self.origin.encode("utf-8"),
             self.account.encode("utf-8"),
@@ -73,7 +73,7 @@ class OpenedChallenge:
         )
 
     def seal(self) -> bytes:
-        """The challenge's secret, sealed to the device's transport key. Raises Invalid for an unusable
+        """The challenge's secret, encrypted for the device's transport key. Raises Invalid for an unusable
         key."""
         return seal_to(self.x25519, self.secret)
 

@@ -72,7 +72,8 @@ def parse(text: str) -> PairingText:
 
 
 def commit(opening: bytes) -> bytes:
-    """The commitment to an opening (32 random bytes): the SHA-256 of a label and the opening, 32 bytes."""
+    """The commitment to an opening (32 random bytes): the SHA-256 of a fixed prefix and the opening, 32
+    bytes."""
     return hashlib.sha256(_COMMIT_LABEL + opening).digest()
 
 
@@ -88,7 +89,8 @@ class Transcript:
     nonce: bytes
 
     def digits(self) -> str:
-        """The six digits. Raises Invalid if the opening does not belong to the commitment in the code."""
+        """The six digits that both devices show. Raises Invalid if the opening does not belong to the
+        commitment in the code."""
         if commit(self.opening) != self.text.commitment:
             raise Invalid("the opening does not match the commitment in the pairing code", pointer="/opening")
         covered = _DIGITS_LABEL + length_prefixed(

@@ -169,7 +169,7 @@ class Scope:
         return Scope(path, layers, verdicts, closed, screen, _deeper(layers))
 
     def explain(self, name: str, is_dir: bool) -> Reason | None:
-        """The line that decides about an entry of this folder; None if no line matches."""
+        """The line of an ignore file that decides about an entry of this folder; None if no line matches."""
         path = _join(self.path, name)
         if self._closed or _is_reserved(name):
             return self._closed or _always(name, path)
@@ -234,8 +234,8 @@ def scope_of(folder: str, read: Callable[[str], Mapping[str, str]]) -> Scope:
 
 
 def explain(path: str, is_dir: bool, read: Callable[[str], Mapping[str, str]]) -> Reason | None:
-    """The line that decides about a path; None if no line matches, so that the path is included. `read`: as
-    for `scope_of`."""
+    """The line of an ignore file that decides about a path; None if no line matches, so that the path is
+    included. `read`: as for `scope_of`."""
     folder, _, name = path.rpartition("/")
     return scope_of(folder, read).explain(name, is_dir)
 

@@ -216,7 +216,7 @@ def _stignore_line(line: str) -> tuple[str, bool]:
 
 
 def _trim(line: str) -> str:
-    """The line without trailing spaces; one that is escaped by a backslash stays."""
+    """The line without trailing spaces. A space after a backslash stays."""
     end = len(line.rstrip(" "))
     backslashes = end - len(line[:end].rstrip("\\"))
     return line[: end + 1] if backslashes % 2 and end < len(line) else line[:end]

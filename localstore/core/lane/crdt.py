@@ -24,7 +24,7 @@ _NOTHING_SEEN = b"\x00"  # the state vector of an empty document
 
 
 def core() -> Any:
-    """The library's compiled core, imported on first use without its Python package."""
+    """The compiled core of the CRDT library, imported on first use without the library's Python package."""
     if _CORE not in sys.modules:
         package = find_spec("pycrdt")
         spec = PathFinder.find_spec(_CORE, package.submodule_search_locations if package else None)
@@ -52,7 +52,8 @@ class TextDocument:
         return _Transaction(self)
 
     def apply_all(self, updates: Sequence[bytes], reading: bool) -> tuple[bytes, str | None]:
-        """Apply updates in one transaction. Returns (state vector, the text if `reading`, else None)."""
+        """Apply updates in one transaction. Returns (state vector, the text if `reading`, else None). The
+        state vector is the number of units of each client."""
         with self.transaction() as opened:
             for update in updates:
                 self._document.apply_update(opened, update)

@@ -198,7 +198,8 @@ def _bytes_to(text: bytes, unit: Unit, offset: int) -> int:
 
 
 def _units_to(text: bytes, unit: Unit, place: int) -> int:
-    """The offset in `unit` for the byte offset `place`, which must be at the start of a character."""
+    """Converts the byte offset `place` to an offset that counts in `unit`. The byte offset must be at the
+    start of a character."""
     before = text[:place]
     if unit == "bytes" or before.isascii():
         return place

@@ -52,7 +52,7 @@ def first_edit(
 
 
 def _is_plain(text: bytes) -> bool:
-    """Whether the text is short enough and every character of it is one UTF-16 unit."""
+    """Whether the text is short enough for `first_edit`, and every character of it is one UTF-16 unit."""
     return len(text) <= MOST_BYTES and not update_format.has_pairs(text)
 
 

@@ -47,7 +47,7 @@ class Genesis(NamedTuple):
         return parts
 
     def state(self) -> bytes:
-        """The state in the encoding of `Lane.state`."""
+        """The first state of the epoch, encoded as `Lane.state` encodes a state."""
         return b"".join([b"\1" if self.pieces else b"\0", *self.parts(), b"\0"])
 
 

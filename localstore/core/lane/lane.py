@@ -96,7 +96,7 @@ class Lane:
             return self._document.state()
 
     def state_vector(self) -> bytes:
-        """The encoded state vector (`update_format.encode_state_vector`)."""
+        """The encoded state vector, which is the number of units that the lane has of each client."""
         vector = self._seen()
         if self._vector is None:
             self._vector = update_format.encode_state_vector(vector)
@@ -240,14 +240,14 @@ class Lane:
         self._forget()
 
     def _forget(self) -> None:
-        """Drop the cached text and the cached state vector."""
+        """Drop the cached text and the cached state vector (the number of units of each client)."""
         self._bytes = self._known = self._vector = None
 
     def _library(self) -> _Library:
         return _Library(self)
 
     def _seen(self) -> Mapping[int, int]:
-        """The cached state vector; the caller must not change it."""
+        """The cached state vector (the number of units of each client). The caller must not change it."""
         self._require_sound()
         if self._known is None:
             with self._library():
@@ -272,7 +272,8 @@ class Lane:
             self._require_sound()
 
     def _write(self, replica: int, write: Callable[[], None]) -> bytes:
-        """Run `write` in one transaction as `replica` and return the update."""
+        """Run the function `write`, which edits the lane, in one transaction as `replica`. Returns the
+        update."""
         self._become(replica)
         self._forget()
         with self._library():

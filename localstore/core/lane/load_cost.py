@@ -113,7 +113,7 @@ class Weave:
         self._items: dict[int, list[int]] = {}  # the items themselves, beside their starts
 
     def load(self, update: Update) -> None:
-        """Put the new items of the update in the order in which the CRDT library arranges them."""
+        """Arrange the new items (inserted runs) of the update in the order of the CRDT library."""
         queues: dict[int, list[Struct]] = {}
         for struct in update.structs:
             queues.setdefault(struct.client, []).append(struct)

@@ -84,7 +84,8 @@ class Reader:
         return _number(match[0])
 
     def point(self) -> tuple[int, int]:
-        """Reads the next position of the CRDT: (client, clock)."""
+        """Reads a position in the CRDT text, as (client, clock): the clock counts the units of that
+        client."""
         match = _two_at(self.data, self.at)
         if match is None:
             return self.varint(), self.clock()  # one of them says what is wrong

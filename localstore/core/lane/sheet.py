@@ -69,7 +69,7 @@ class Sheet:
         return self._written(write)[0][0]
 
     def hear(self, update: bytes) -> list[Delta]:
-        """Apply an update of the agent. Returns the changes of the text."""
+        """Apply an update that the agent has sent. Returns the changes of the text."""
 
         def apply() -> None:
             opened = self._document.create_transaction_with_origin(AGENTS)

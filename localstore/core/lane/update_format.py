@@ -103,7 +103,7 @@ class Update(msgspec.Struct, frozen=True):
 
 
 def parse(data: bytes, caps: Caps = UPDATE_CAPS) -> Update:
-    """Parse one update. Raises UpdateInvalid."""
+    """Parse one update of a lane. Raises UpdateInvalid."""
     if len(data) > caps.total_bytes:
         raise UpdateInvalid(f"the update has {len(data)} bytes; the limit is {caps.total_bytes}")
     reader = Reader(data)
@@ -206,7 +206,7 @@ def second_halves(update: Update) -> set[Point]:
 
 
 def has_pairs(text: bytes) -> bool:
-    """Whether the UTF-8 text has characters that take two UTF-16 units (outside the basic plane)."""
+    """Whether the UTF-8 text has characters that take two UTF-16 units, such as emoji."""
     return not text.isascii() and len(text.translate(None, FOUR_BYTE_LEADS)) < len(text)
 
 

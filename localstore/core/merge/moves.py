@@ -106,8 +106,8 @@ class Search(msgspec.Struct):
 
 
 def searches(ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> tuple[Search, Search]:
-    """(search for moves of ours, search for moves of theirs). `ours`, `theirs`: changes of each side against
-    the base."""
+    """The searches for moved files, as (search on our side, search on their side). `ours`, `theirs`: the
+    changes of each side against the base."""
     return _search(ours, theirs), _search(theirs, ours)
 
 

@@ -29,7 +29,7 @@ class FetchedBytes:
         self._at, self._end = offset, offset + length
 
     def read(self, size: int) -> bytes:
-        """The next bytes, at most `size`; empty at the end."""
+        """The next bytes of the frame, at most `size`; empty at the end."""
         data = self._fetch(min(size, self._end - self._at), self._at)
         self._at += len(data)
         return data

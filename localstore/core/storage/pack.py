@@ -223,7 +223,8 @@ def _length_class(item: tuple[bytes, Bytes]) -> int:
 
 
 def write_packs(objects: Iterable[tuple[bytes, Bytes, bool]], *, quick: bool = False) -> Iterator[Pack]:
-    """Yields packs of all `objects` (digest, data, text), each as soon as it is full."""
+    """Yields packs of all `objects` (digest, data, text), each as soon as it is full. `text`: whether the
+    object shares frames with other texts."""
     writer = PackWriter(quick=quick)
     for digest, data, text in objects:
         yield from writer.add(digest, data, text)

@@ -134,7 +134,7 @@ def _known_files(copy: WorkingCopy, digest: bytes, size: int, near: str | None) 
 
 
 def _cut(fd: int) -> Iterable[ChunkPosition]:
-    """The chunks of an open file, found by cutting its bytes."""
+    """Cuts an open file into chunks, and returns their positions."""
     with open(fd, "rb", buffering=0, closefd=False) as file:
         return cut_into_chunks(file)
 

@@ -264,7 +264,8 @@ def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], 
 
 
 def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, sent: SendResult) -> None:
-    """Add the path of an update that was not accepted to the list of `sent` that fits its answer."""
+    """Add the path of an update that was not accepted to one of the lists in `sent`, according to the relay's
+    answer."""
     if update.kind == "edit_text" and answer.result == "refused" and answer.code in TOO_COSTLY:
         sent.costly.append(update.path)
     elif answer.result == "refused" and answer.code not in PULL_FIRST:
