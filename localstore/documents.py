@@ -64,8 +64,8 @@ class LocalDocuments:
         self._db.close()
 
     def items(self, archived: bool | None) -> list[DocumentSummary]:
-        """All documents, newest first. `archived`: True for archived documents only, False for documents that
-        are not archived, None for all."""
+        """All documents, newest first. `archived`: True for only the archived ones, False for only the
+        others, None for all."""
         rows = self._db.execute(f"SELECT {_COLUMNS} FROM document ORDER BY created_at DESC, id")  # noqa: S608
         documents = [_summary(row) for row in rows]
         return [document for document in documents if archived in (None, document.archived)]

@@ -31,8 +31,8 @@ class Endpoint(msgspec.Struct, Generic[T], frozen=True):
     - `instead`: another struct, which the relay returns if a member of the query asks for it.
     - `repeatable`: the relay answers a repeated request with its first answer, even without an
       Idempotency-Key.
-    - `keyed`: False if requests never have an Idempotency-Key, because no account is signed in, or because
-      the body is stored under its own digest, so that a repetition changes nothing.
+    - `keyed`: False if requests never have an Idempotency-Key. Such requests come before an account is signed
+      in, or their body is stored under its own digest, so that a repetition changes nothing.
     - `cap`: how many bytes of the answer a client reads at most."""
 
     method: str

@@ -149,8 +149,8 @@ class Files:
             return True
 
     def make_executable(self, path: str) -> None:
-        """Set the executable bit of the file for everybody who may read it. Does nothing if the path is not a
-        regular file, or if a link is on the way, because links are not followed."""
+        """Set the executable bit of the file for everybody who may read it. Does nothing for anything but a
+        regular file. Links are not followed, at the path and on the way to it."""
         try:
             fd, info = self.open_with_stat(path)
         except OSError:

@@ -275,7 +275,7 @@ def _try_lock(fd: int, how: int = fcntl.LOCK_EX) -> bool:
 @contextmanager
 def _sign_lock(fd: int, command: str, may_be_nameless: bool) -> Iterator[None]:
     """A context in which the lock file names this process: its id, the time and `command`. `may_be_nameless`:
-    ignore a disk that is too full for this."""
+    go on if the disk is too full to write that."""
     words = f"{os.getpid()} {int(time.time())} {command}".encode("utf-8", "replace")[:WORDS_BYTES]
     os.ftruncate(fd, 0)
     try:

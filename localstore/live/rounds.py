@@ -1,11 +1,10 @@
 """The steps of live sync in one working copy. Each step is part of a round, in which this process owns the
 folder.
 
-When nothing is left to do, the disk equals the frontier (the branch's files now). That means: nothing is in
-flight, every received path is written, no save waits, and every file equals the branch's file, except the
-files that cannot be sent (`Done.skipped`) and those that the relay refuses (`Rounds.barred`), which are
-reported to the user. To guarantee this, `bring` checks again each path whose update was lost or could not be
-made."""
+When nothing is left to do, the disk equals the frontier (the branch's files now). Then nothing is in flight,
+every received path is written, and no save waits. Every file equals the branch's file, except the files that
+cannot be sent (`Done.skipped`) and those that the relay refuses (`Rounds.barred`); the user is told of both.
+To guarantee this, `bring` checks again each path whose update was lost or could not be made."""
 
 from __future__ import annotations
 

@@ -54,8 +54,7 @@ class OpenSheet:
 
     def follow(self, copy: WorkingCopy) -> None:
         """Bring the sheet to the current text of the lane, and add the resulting update for the app to
-        `news`. Raises NotFound or Conflict if there is no such lane any more, or if it is not a text any
-        more."""
+        `news`. Raises NotFound or Conflict if the lane is gone, or if the file is not text any more."""
         entry = self._entry(copy)
         if entry.want == self._shown_digest:
             return

@@ -40,8 +40,8 @@ class Taken(NamedTuple):
 
 
 def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
-    """Add the file to the cache. Raises BadModel if it is not a model or changes during the call, DiskError,
-    and OSError if it cannot be read."""
+    """Add the file to the cache. Raises BadModel if it is not a model, or changes during the call. Raises
+    OSError if it cannot be read, DiskError if the cache cannot be written."""
     name = terminal_safe(str(file))
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -19,8 +19,8 @@ MOVING = "moving"  # in the journal: a file of a path that the branch lacks is a
 
 def claim_conflict_name(copy: WorkingCopy, path: str, at: str | None = None) -> str:
     """A free conflict name for the file at `path`, claimed and recorded by `claim_name_for`. `at`: where the
-    file is now, by default `path`. For something that is neither a file nor a directory, the name is not
-    recorded: no branch can contain it, so there is nothing to resolve."""
+    file is now, by default `path`. The name is recorded for files and directories only: no branch can contain
+    anything else, so there is nothing to resolve."""
     if copy.files.is_special(at or path):
         name = copy.free_name(path)
         copy.conflicts.append((path, name))

@@ -60,9 +60,9 @@ def recognise(copy: WorkingCopy) -> Recognised:
 
 
 def adopt_state_file(copy: WorkingCopy) -> None:
-    """Use the seal in `state.json` as the one from which the files were edited, after verifying it. This is
-    done only if the record is new, as after the folder was copied with its link, and if the repository has
-    that seal."""
+    """Use the seal in `state.json` as the one from which the files were edited, after verifying it. Does
+    nothing unless the record is new, as after the folder was copied with its link. Also does nothing if the
+    repository does not have that seal."""
     named = _find_unrecorded_seal(copy)
     if named is None:
         if _is_new(copy):

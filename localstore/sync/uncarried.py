@@ -1,6 +1,6 @@
 """Finds files that are missing in the folder and must stay on the branch. Something that svc cannot send has
-replaced them: a link or a socket at their path, a file over a cap, or a file whose new name no repository
-accepts."""
+replaced them: a link or a socket at their path, a file over a size cap, or a file whose new name no
+repository accepts."""
 
 from __future__ import annotations
 

@@ -141,8 +141,8 @@ def by_proof(proof: bytes, payload: seals.SealPayload) -> Shown:
 
 def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
     """The files of a seal, verified against its content digest. Raises FilteredView if paths are hidden.
-    Raises ServerMisbehaved for unsafe paths, and for an answer without tree key, because the digest cannot
-    be computed without it."""
+    Raises ServerMisbehaved for unsafe paths, and for an answer that lacks the tree key, which the computation
+    of the digest needs."""
     if answer.filtered:
         raise FilteredView(
             "some paths of this repository are for its writers only, and without them its tree cannot be "

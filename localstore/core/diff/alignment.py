@@ -1,7 +1,7 @@
-"""Finds the changed runs of two sequences: in bounded time for any input, minimal for ordinary input.
+"""Finds the changed runs of two sequences: in bounded time for any input, and as few changes as possible for
+ordinary input.
 
-Elements are hashed and compared for equality; integers (see `intern_elements`) are fastest.
-"""
+Elements are compared for equality, and must be hashable. Integers (see `intern_elements`) are fastest."""
 
 from __future__ import annotations
 

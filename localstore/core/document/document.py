@@ -92,8 +92,8 @@ class YjsDocument:
 
 class _Writer:
     """Writes differences into the maps, lists and texts of a Yjs document in one transaction. Each access to
-    a list makes the library walk over its items; `_steps`: how many items it may still walk over. When the
-    steps are used up, changed runs are replaced as a whole."""
+    a list makes the Yjs library walk over the list's items. `_steps`: how many items it may still walk over.
+    When the steps are used up, changed runs are replaced as a whole."""
 
     def __init__(self, document: Any, opened: Any) -> None:
         self._document, self._opened = document, opened

@@ -50,7 +50,7 @@ def elements_after(writer: int, clock: int, before: Id, values: list[Any]) -> by
 
 
 class _Items:
-    """Collects the encoded items of one update of a document."""
+    """Collects the encoded items (new values) of one update of a document."""
 
     def __init__(self, writer: int, clock: int) -> None:
         self._writer, self._start, self._clock = writer, clock, clock

@@ -105,10 +105,10 @@ class Token:
     ) -> None:
         """Return without a result if the token grants the operation `op`.
 
-        Raises Unauthorized (`reason="expired"`) after its end, Forbidden if the token does not include the
-        operation or was narrowed to other requests, Unavailable if the check was not completed in time.
-        `repo`: repository id; `ref`: name of the branch or tag; `audience`: authority (host and port) of the
-        relay; `request`: digest of the request."""
+        Raises Unauthorized (`reason="expired"`) if the token has ended. Raises Forbidden if it does not
+        include the operation, or was narrowed to other requests. Raises Unavailable if the check took too
+        long. `repo`: repository id; `ref`: name of the branch or tag; `audience`: authority (host and port)
+        of the relay; `request`: digest of the request."""
         if now >= self.capability.expires:
             raise Unauthorized("the session has expired; run: svc login", reason="expired")
         if op not in self.capability.caps:

@@ -79,8 +79,8 @@ def verify(public: bytes, message: bytes, signature: bytes) -> bool:
 def seal_to(x25519_public: bytes, plaintext: bytes) -> bytes:
     """`plaintext` in an anonymous sealed box (x25519-xsalsa20poly1305), which is 48 bytes longer.
 
-    Only the holder of the transport key can open it; it does not name its sender. Raises Invalid for a key
-    that `check_x25519` refuses."""
+    Only the holder of the transport key can decrypt it; the box does not show who made it. Raises Invalid for
+    a key that `check_x25519` refuses."""
     check_x25519(x25519_public)
     return crypto_box_seal(plaintext, x25519_public)
 

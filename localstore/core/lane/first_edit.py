@@ -3,7 +3,8 @@ library.
 
 An unchanged lane still has the text with which it began (its genesis), inserted by a single writer. So the
 CRDT position of each character follows from its offset. Most files of a push have such an edit, and creating
-a CRDT document for each would take several times as long. The bytes equal those of the library."""
+a CRDT document for each would take several times as long. The result has the same bytes as the CRDT
+library's."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def first_edit(
     branch_id: str, gen: int, epoch: int, text: bytes, replica: int, new: bytes, name: bytes | None = None
 ) -> FirstEdit | None:
     """The edit that changes a new lane from `text` to `new`, encoded as `Lane.genesis(branch_id, gen, epoch,
-    text).edit(replica, new)` would; None if only the library can encode it.
+    text).edit(replica, new)` would; None if only the CRDT library can encode it.
 
     `name`: the BLAKE3 of `text`, if known. Raises NotText unless both texts are UTF-8."""
     if not (text and _is_plain(text) and _is_plain(new)):

@@ -283,7 +283,7 @@ class Lane:
         return update
 
     def _become(self, replica: int) -> None:
-        """Make `replica` the writer of further edits. The library fixes the writer when it creates a
+        """Make `replica` the writer of further edits. The CRDT library fixes the writer when it creates a
         document, so the document is loaded again under the new writer."""
         require_replica(replica)
         self._require_sound()
@@ -301,8 +301,8 @@ class Lane:
 
     def _insert(self, offset: int, cut: list[str]) -> None:
         """Insert a text at an offset. `cut`: the text in pieces, as `pieces` returns them. The last piece is
-        inserted first. Otherwise the library would join the pieces into one large block, in which edits are
-        slow."""
+        inserted first. Otherwise the CRDT library would join the pieces into one large block, in which edits
+        are slow."""
         for piece in reversed(cut):
             self._document.insert(offset, piece)
 

@@ -1,13 +1,12 @@
 """Computes the cost of loading a lane before the CRDT library sees its bytes.
 
-A crafted state of a few kilobytes can keep the library busy for minutes. Four operations take more than
-linear time: walking over items at the same place (`_conflicts`), splitting items (`_cut`), postponing items
-that need an item of another replica (`_next`), and joining neighbours of one writer (`_join`). This module
-arranges the items as the library does, without their text, and counts these operations. For honest replicas
-the count is near zero.
+A crafted state of a few kilobytes can keep the library busy for minutes. An item is a run of text that one
+client inserted. Four operations take more than linear time: walking over items at the same place
+(`_conflicts`), splitting items (`_cut`), postponing items that need an item of another replica (`_next`), and
+joining neighbours of one writer (`_join`). This module arranges the items as the library does, without their
+text, and counts these operations. For honest replicas the count is near zero.
 
-A step is about 0.1 µs of the library.
-"""
+A step is about 0.1 µs of the library."""
 
 from __future__ import annotations
 
@@ -31,8 +30,8 @@ PARTS = 3  # items that one item can become when others lean on its middle, at t
 
 
 class Load(msgspec.Struct, frozen=True):
-    """Upper bounds for a lane. `steps`: the work to load it; `longest`: the length of its longest item in
-    UTF-16 units."""
+    """Upper bounds for a lane. `steps`: the work to load it; `longest`: the length of its longest item
+    (inserted run) in UTF-16 units."""
 
     steps: int = 0
     longest: int = 0
@@ -77,8 +76,8 @@ def exact_cost(items: int, steps: int) -> int:
 
 
 def _bound(updates: Sequence[Update]) -> Load:
-    """An upper bound of the cost of loading these updates. It is computed without putting the items in order,
-    and is close enough for most lanes."""
+    """An upper bound of the cost of loading these updates. It is computed without putting their items
+    (inserted runs) in order, and is close enough for most lanes."""
     structs = [struct for update in updates for struct in update.structs]
     count, deletions = len(structs), sum(len(update.deletions) for update in updates)
     units = sum(struct.length for struct in structs)
@@ -177,8 +176,8 @@ class Weave:
         self._insert(struct, left, len(self._starts.get(struct.client, ())))
 
     def _conflicts(self, struct: Struct, left: int, right: int) -> int:
-        """Decides where to place the item `struct` between the items `left` and `right`, if other writers
-        have placed items there too. Returns the item after which it is placed."""
+        """Decides where to place the item (inserted run) `struct` between the items `left` and `right`, if
+        other writers have placed items there too. Returns the item after which it is placed."""
         client, origin, right_origin = struct.client, struct.origin, struct.right_origin
         clients, origins, after = self._client, self._origin, self._after  # looked up once: this is the loop
         passed: dict[int, int] = {}  # the items, each with how often a closer one had been found before
@@ -205,8 +204,9 @@ class Weave:
         return left
 
     def _insert(self, struct: Struct, previous: int, place: int) -> None:
-        """Place the item `struct` directly after the item with the number `previous`, or at the start of the
-        text if that is NOWHERE. `place`: the index of the new item among the items of its client."""
+        """Place the item (inserted run) `struct` directly after the item with the number `previous`, or at
+        the start of the text if that is NOWHERE. `place`: the index of the new item among the items of its
+        client."""
         item = len(self._client)
         after = self._first if previous == NOWHERE else self._after[previous]
         self._client.append(struct.client)
@@ -227,29 +227,30 @@ class Weave:
         self._items.setdefault(struct.client, []).insert(place, item)
 
     def _at(self, point: Point) -> int:
-        """The number of the item that contains a UTF-16 unit. `point`: the unit as (client, clock), where the
-        clock counts the units of the client from 0."""
+        """The number of the item (inserted run) that contains a UTF-16 unit. `point`: the unit as (client,
+        clock), where the clock counts the units of the client from 0."""
         client, clock = point
         return self._items[client][bisect_right(self._starts[client], clock) - 1]
 
     def _until(self, point: Point) -> int:
-        """The number of the item that ends with a UTF-16 unit. A longer item is split after the unit.
-        `point`: the unit as (client, clock), where the clock counts the units of the client from 0."""
+        """The number of the item (inserted run) that ends with a UTF-16 unit. A longer item is split after
+        the unit. `point`: the unit as (client, clock), where the clock counts the units of the client from
+        0."""
         item = self._at(point)
         self._cut(item, point[1] + 1)
         return item
 
     def _from(self, point: Point) -> int:
-        """The number of the item that begins with a UTF-16 unit. An item that begins earlier is split before
-        the unit. `point`: the unit as (client, clock), where the clock counts the units of the client from
-        0."""
+        """The number of the item (inserted run) that begins with a UTF-16 unit. An item that begins earlier
+        is split before the unit. `point`: the unit as (client, clock), where the clock counts the units of
+        the client from 0."""
         item = self._at(point)
         return self._cut(item, point[1])
 
     def _cut(self, item: int, clock: int) -> int:
-        """Split the item with the number `item` before one of its UTF-16 units. Returns the number of the
-        second part. `clock`: the number of the unit among all units of its client. At the start or end of the
-        item nothing is split, and `item` is returned."""
+        """Split the item (inserted run) with the number `item` before one of its UTF-16 units. Returns the
+        number of the second part. `clock`: the number of the unit among all units of its client. At the start
+        or end of the item nothing is split, and `item` is returned."""
         start, end, client = self._clock[item], self._end[item], self._client[item]
         if clock in (start, end):
             return item
@@ -269,8 +270,8 @@ class Weave:
         return len(self._client) - 1
 
     def _join(self, client: int) -> None:
-        """Count the steps that the library needs to join items of a client with neighbours that continue
-        them. The items at the end are joined first."""
+        """Count the steps that the CRDT library needs to join each item (inserted run) of a client with the
+        next one, if that continues it. The last items are joined first."""
         items = self._items.get(client, [])
         joined = 0  # units of the items that are joined to `right`, itself included
         for place in range(len(items) - 1, -1, -1):
@@ -284,7 +285,8 @@ class Weave:
                 joined = 0
 
     def _continues(self, left: int, right: int) -> bool:
-        """Whether the item `right` continues the item `left`, so that both can be joined into one."""
+        """Whether the item (inserted run) `right` continues the item `left`, so that both can be joined into
+        one."""
         return (
             self._is_text[left]
             and self._is_text[right]
@@ -294,8 +296,8 @@ class Weave:
 
 
 def _missing(struct: Struct, ends: dict[int, int]) -> int | None:
-    """The client whose next item has to be placed before the item `struct`, because `struct` refers to it.
-    None if `struct` can be placed now. `ends`: how many units of each client are placed."""
+    """The client whose next item (inserted run) has to be placed before the item `struct`, because `struct`
+    refers to it. None if `struct` can be placed now. `ends`: how many units of each client are placed."""
     for point in (struct.origin, struct.right_origin):
         if point is None:
             continue

@@ -109,8 +109,8 @@ class Reader:
         return "a number is too large" if len(spelled) == VARINT_BYTES else "the update ends too early"
 
     def count(self, least_bytes: int) -> int:
-        """Reads how many items follow. Raises UpdateInvalid if the remaining bytes are too few for so many
-        items. `least_bytes`: the fewest bytes that an item can have."""
+        """Reads how many elements follow. Raises UpdateInvalid if the remaining bytes are too few for so
+        many. `least_bytes`: the fewest bytes that an element can have."""
         number = self.varint()
         if number * least_bytes > len(self.data) - self.at:
             raise UpdateInvalid("the update announces more than it holds")

@@ -184,8 +184,8 @@ def validate_state(data: bytes) -> Update:
 
 
 def genesis_ids(vector: StateVector) -> set[int]:
-    """The client ids in a state vector that wrote the first text (genesis) of a lane. A valid lane has at
-    most one of them."""
+    """The clients in a state vector (the number of units of each client) that inserted the first text of a
+    lane. A valid lane has at most one of them."""
     return {client for client in vector if client & GENESIS_BIT}
 
 
@@ -212,14 +212,14 @@ def has_pairs(text: bytes) -> bool:
 
 def work(update: Update, items: int) -> int:
     """An upper bound of the steps (about 0.1 µs each) that it takes to apply `update` to a lane of `items`
-    items (inserted runs). To place one item, the library may walk over all others."""
+    items (inserted runs). To place one item, the CRDT library may walk over all others."""
     structs = len(update.structs)
     return structs * (items + structs) + len(update.deletions) * items // DELETIONS_PER_STEP
 
 
 def most_structs(items: int) -> int:
-    """How many items an update without deletions may add to a lane of `items` items. The work to apply it
-    must stay within UPDATE_WORK, and the number itself within UPDATE_STRUCTS."""
+    """How many items (inserted runs) an update without deletions may add to a lane of `items` items. The work
+    to apply it must stay within UPDATE_WORK, and the number itself within UPDATE_STRUCTS."""
     affordable = (isqrt(items * items + 4 * limits.UPDATE_WORK) - items) // 2
     return min(affordable, limits.UPDATE_STRUCTS)
 
@@ -281,7 +281,8 @@ def _pair_ends(text: bytes) -> Iterator[int]:
 
 def _insertion(reader: Reader, caps: Caps) -> list[Struct] | None:
     """A quick way to read the most frequent kind of update, which inserts one short plain text between two
-    characters. Returns the items of the update. For any other update, returns None and reads nothing."""
+    characters. Returns the items (inserted runs) of the update. For any other update, returns None and reads
+    nothing."""
     match = _insertion_at(reader.data)
     if match is None:
         return None

@@ -161,9 +161,9 @@ class DeviceKeyStart(Sent, frozen=True):
 
 
 class Challenge(Model, frozen=True):
-    """A challenge to prove a device key. `sealed_challenge`: 32 bytes in a libsodium sealed box for the
-    X25519 key of the request. `account`: the account id that the signed registration must contain. If the
-    handle is free, this is the id of the future account."""
+    """A challenge to prove a device key. `sealed_challenge`: 32 bytes, encrypted in a libsodium sealed box
+    for the X25519 key of the request. `account`: the account id that the signed registration must contain. If
+    the handle is free, this is the id of the future account."""
 
     v: int
     challenge_id: str

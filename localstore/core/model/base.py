@@ -56,7 +56,8 @@ class Actor(Model, frozen=True):
 
 
 class Page(Model, Generic[T], frozen=True):
-    """One page of a list. `next_cursor`: opaque; None on the last page."""
+    """One page of a list. `next_cursor`: the `cursor` with which the next page is requested; None on the last
+    page."""
 
     items: list[T]
     next_cursor: str | None = None

@@ -100,8 +100,8 @@ class DocumentPut(Sent, frozen=True):
 
 
 class DocumentQuery(PageQuery, frozen=True):
-    """A filter of documents. `archived`: True for archived documents only, False for documents that are not
-    archived, None for all."""
+    """A filter of documents. `archived`: True for only the archived ones, False for only the others, None for
+    all."""
 
     archived: bool | None = None
 

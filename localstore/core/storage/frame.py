@@ -110,9 +110,9 @@ def _decompress(stored: Bytes, raw_len: int) -> bytes:
 
 
 def _require_length(stored: Stored, raw_len: int) -> None:
-    """Raises Invalid or TooLarge unless the length in the zstd header equals `raw_len` (the length in the
-    pack's table) and is within the cap. The check is needed because the decompressor allocates a buffer of
-    that length."""
+    """Check the length of a frame before it is decompressed, because the decompressor allocates a buffer of
+    that length. Raises Invalid unless the zstd header has the length `raw_len` (from the pack's table),
+    TooLarge if it is above FRAME_RAW_MAX."""
     if raw_len > limits.FRAME_RAW_MAX:
         raise TooLarge(f"a frame of a pack holds at most {limits.FRAME_RAW_MAX} bytes")
     head = stored.head(_ZSTD_HEADER_MAX) if isinstance(stored, FetchedBytes) else stored[:_ZSTD_HEADER_MAX]

@@ -215,8 +215,8 @@ def _is_large(copy: WorkingCopy, update: LiveUpdate) -> bool:
 
 
 def _bytes_of(copy: WorkingCopy, path: str, digest: bytes) -> bytes | None:
-    """The bytes with this digest, which an update names. None if neither the folder nor the record has them,
-    as after another save."""
+    """The bytes with this digest, which an update names. None if they are no longer in the folder and not in
+    the record, as after another save."""
     data = copy.files.read_up_to(path, limits.FRAME_RAW_MAX)
     return data if data is not None and blake3(data) == digest else copy.objects.get(digest)
 
