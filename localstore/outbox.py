@@ -100,9 +100,9 @@ class Outbox:
         """Queue a value that depends on the last waiting action at the same path. `revised`: called with that
         action, or with None if there is none; returns the new value. Raises OverflowError as `add`.
 
-        If the last action was never tried, the new one replaces it under a new id. So a process that is just
-        sending the old action does not remove the new one. If it was tried, it keeps its id and gets the new
-        value, because the request must be repeated under the same id."""
+        If the last action was never tried, it is replaced by an action with a new id. So a process that is
+        just sending the last action cannot remove the new one afterwards. If the last action was tried, it
+        keeps its id and gets the new value, because the request must be repeated under the same id."""
         with self._lock, transaction(self._db):
             row = self._db.execute(
                 "SELECT * FROM entry WHERE origin = ? AND account = ? AND path = ? AND state != 'refused' "

@@ -39,7 +39,8 @@ class TextConflict(NamedTuple):
 
 
 class MergedText(NamedTuple):
-    """The result of a merge. `text`: the merged text, or the whole text of theirs if there are conflicts."""
+    """The result of a merge. `text`: the merged text; if there are conflicts, the unchanged text of the other
+    side (theirs)."""
 
     text: bytes
     conflicts: list[TextConflict]

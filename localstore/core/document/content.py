@@ -59,9 +59,9 @@ def normalize(value: Any) -> Any:
 
 
 def is_text(value: str) -> bool:
-    """Whether a string is edited character by character: if it contains white space. Any other string is a
-    word and changes as a whole: if two people set a state to `open` and `done`, the result must be one of the
-    two."""
+    """Whether a string is edited character by character, which is so if it contains white space. Any other
+    string is a word and changes as a whole. For example, if two people set a state to `open` and to `done`,
+    the result must be one of the two."""
     return any(character.isspace() for character in value)
 
 

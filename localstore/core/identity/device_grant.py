@@ -38,7 +38,7 @@ _FINGERPRINT_BYTES = 15
 
 
 class Purpose(Enum):
-    """What a proof of a device key is for. The signed bytes begin with its label, so that a proof for one
+    """What a proof of a device key is for. The signed bytes begin with the purpose, so that a proof for one
     purpose cannot be used for the other."""
 
     REGISTER = b"svc-device-key-v1\0"
