@@ -77,10 +77,10 @@ class Before:
         copy.db.put(SEALED_AT, sealed_at)
 
     def _common_seal(self, head: str | None) -> tuple[str, dict[str, SealedFile]] | None:
-        """The newest seal that relay and folder both have, as (id, files by path); None if there is none. It
-        is the folder's last seal, if the relay has that seal. Otherwise it is the newest seal of the branch
-        that is not younger than the folder's last seal, because younger seals were made after the branch
-        moved back."""
+        """The newest seal that relay and folder both have, as (id, files by path); None if there is none. If
+        the relay still has the folder's last seal, it is that seal. Otherwise it is the newest seal of the
+        branch that is not younger than the folder's last seal: younger ones were made after the branch moved
+        back."""
         copy, last = self._copy, self._copy.last_seal
         if last is not None and has_seal(copy, last):
             return last, copy.db.read_sealed()

@@ -300,8 +300,8 @@ def _apply(copy: WorkingCopy, batch: list[FileWrite]) -> None:
 
 
 def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Record what each write replaced. Returns the next journal state of each write, by the path of its
-    temporary file."""
+    """Record what each write replaced. Returns the state that each write gets in the journal, by the path of
+    its temporary file."""
     states = {}
     fresh, gone = [], []
     for outcome in outcomes:

@@ -52,8 +52,8 @@ class Genesis(NamedTuple):
 
 
 def genesis(branch_id: str, gen: int, epoch: int, text: bytes, name: bytes | None = None) -> Genesis:
-    """The first state of epoch `epoch` of the lane with the id `gen` on the branch `branch_id`. Its text
-    (UTF-8) is `text`. `name`: the BLAKE3 of the text, if known."""
+    """The first state of a lane at the beginning of an epoch. `gen`: the id of the lane; `epoch`: the number
+    of the epoch; `text`: the text with which it begins (UTF-8); `name`: the BLAKE3 of the text, if known."""
     cut = _cut(text)[::-1]
     writer = genesis_id(branch_id, gen, epoch, name or digest(text))
     return Genesis(writer, cut, [update_format.units(piece) for piece in cut])

@@ -38,8 +38,8 @@ class PathRuleRemove(Model, frozen=True):
 
 
 class PathChange(Model, frozen=True, rename={"was": "from", "became": "to"}):
-    """A change of the rule for a path. `was`, `became` (`from`, `to` in JSON): the visibility that the rule
-    gave before and gives after the change; None if there was or is no rule."""
+    """A change of the rule for a path. `was`, `became` (`from`, `to` in JSON): the visibility before and
+    after the change; None where the path has no rule."""
 
     at: str
     by: Actor
