@@ -251,10 +251,10 @@ def _on_disk(copy: WorkingCopy, path: str) -> TreeEntry | None:
 
 
 def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: PathRecord) -> bool:
-    """Apply the branch's edit of a text to `target`, the file to which the text was renamed here, as a
-    pending edit. The edit is the difference from the last text on the disk to the branch's text, merged
-    with unconfirmed edits. The same transaction records the branch's version at the old path as known.
-    Returns False if the texts conflict."""
+    """Apply the branch's edit of a text to `target`, the file to which the text was renamed here. The
+    branch's text is merged with the unconfirmed edits of this folder; what it changes in the last text on the
+    disk becomes a pending edit of `target`. The same transaction records the branch's version at the old path
+    as known. Returns False if the texts conflict, or if `target` cannot be edited now."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     base, theirs = copy.text(entry.shadow), text_of(copy, remote)
     if entry.pending:

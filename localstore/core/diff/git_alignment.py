@@ -298,8 +298,8 @@ class _Walk:
         return point
 
     def furthest(self) -> tuple[int, int, bool, bool]:
-        """The point of the path that has come furthest, in the form of the result of `_find_split`. The box
-        is split there."""
+        """The point that a path has reached furthest from its start, in the form of the result of
+        `_find_split`. The box is split there if no better point was found."""
         i1, i2, j1, j2, _ = self.box
         ways = []
         for d in range(self.high, self.low - 1, -2):

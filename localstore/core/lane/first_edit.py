@@ -89,8 +89,8 @@ class _Places:
 
     def stretches(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """The clocks of the characters from index `start` to `end`, as pairs (first clock, number of
-        characters). A clock is the CRDT position of a character. Clocks only run on inside one piece of the
-        text, so there is one pair for each piece."""
+        characters). A clock is the CRDT position of a character. Clocks are consecutive only inside one piece
+        of the text, so there is one pair for each piece."""
         ends = [*(first for first, _ in self._starts[1:]), self.count]
         for (first, clock), last in zip(self._starts, ends, strict=True):
             low, high = max(first, start), min(last, end)

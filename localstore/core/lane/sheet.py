@@ -1,9 +1,10 @@
 """A sheet: the text that a user edits in the terminal app. It is a lane (a CRDT text) that the app shares
 with the background agent.
 
-Both sides begin with the text as it was opened. The app writes as APP; the agent writes the edits of other
-people as AGENT. Both may write at once. The agent's side is a `Lane`; the app's side is in this module. The
-cost of a change depends on its length, not on the length of the text. A sheet belongs to one thread."""
+Both sides begin with the text as it was opened, and both may write at once: the app under the client id APP,
+the agent, with the edits of other people, under the client id AGENT. The agent's side is a `Lane`; the app's
+side is in this module. The cost of a change depends on its length, not on the length of the text. A sheet
+belongs to one thread."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Relation(msgspec.Struct, frozen=True):
 def relation(ours: str, theirs: str) -> Walk:
     """Computes how two seals are related. This is a generator: it yields ids of seals, is sent their nodes in
     the graph of history, and returns the `Relation`. Seals are visited from the highest rank down, so a seal
-    comes after all its descendants. Only then it is known whether it is an ancestor of one of the two seals
+    comes after all its descendants. Only then is it known whether it is an ancestor of one of the two seals
     or of both. The search ends when only common ancestors are left."""
     marks = {ours: _OURS}
     marks[theirs] = marks.get(theirs, 0) | _THEIRS

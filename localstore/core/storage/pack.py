@@ -182,8 +182,9 @@ class PackWriter:
         return b"".join(stored)
 
     def _is_promising(self, raw: Bytes) -> bool:
-        """Whether compressing the data is worth a try: one of three samples of it compresses, or the data is
-        short. After many failures in a row, only one of the samples is tested, in turn."""
+        """Whether compressing the data is worth a try: the data is short, or one of three samples of it
+        compresses. After many failures in a row only one sample is tested, each time another one of the
+        three."""
         if len(raw) < PROBE_LEAST:
             return True
         starts = [0, (len(raw) - PROBE) // 2, len(raw) - PROBE]
