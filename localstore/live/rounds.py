@@ -271,9 +271,9 @@ class Rounds:
         return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))
 
     def _edited_elsewhere(self, copy: WorkingCopy) -> list[str]:
-        """The paths of files that got an edit from elsewhere since the last call: one that was saved at the
-        old path of a renamed file, or made to an earlier version of the file. Files that do not show their
-        edit yet, and edits that must wait, are left for the next `bring`."""
+        """The paths of files that got an edit from elsewhere since the last call. Such an edit was saved at
+        the old path of a renamed file, or made to an earlier version of the file. Files that do not show
+        their edit yet, and edits that must wait, are left for the next `bring`."""
         edited, self.followed.edited = sorted(self.followed.edited), set()
         for path in edited:
             entry = copy.entries.get(path)

@@ -1,7 +1,7 @@
 """Moves local files and directories to conflict names, because the branch's files need their paths.
 
-Each is recorded as a conflict before it moves. So a conflict copy is never forgotten after it was announced:
-a push waits until the user resolves it."""
+Each is recorded as a conflict before it moves. So no conflict copy is ever forgotten, even after a crash: a
+push waits until the user resolves it."""
 
 from __future__ import annotations
 

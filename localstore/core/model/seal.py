@@ -53,9 +53,10 @@ class SealChange(Model, array_like=True, frozen=True):
 class PrepareRequest(Sent, frozen=True):
     """A request to prepare a seal of the live frontier. `expected_head`: the newest seal that this device
     has. `expected_frontier`: refuse the request if the frontier is beyond this number. `replica`: the id of
-    this working copy. `settled`: it has received the answers to all its updates up to this number, so the
-    relay may forget them. `merged`: seals that were merged into the frontier, which are recorded in the
-    provenance. If there are any, a seal is made even if the tree equals the parent's tree."""
+    this working copy. `settled`: the working copy has received the answers to all its updates up to this
+    number, so the relay may forget these answers. `merged`: seals that were merged into the frontier, which
+    are recorded in the provenance. If there are any, a seal is made even if the tree equals the parent's
+    tree."""
 
     message: str
     device_key_id: str
