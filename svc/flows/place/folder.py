@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from localstore.core.errors import NotFound
+from localstore.core.errors import NotFound, Unauthorized
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.repo import Repo
 from localstore.errors import CopyBusy
@@ -88,9 +88,21 @@ def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
         naming_link(link),
         open_copy(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
     ):
+        if key is None and not where.reader.signed_in:
+            _require_nothing_unsealed(copy, link)
         copy.rename(repo.full_name, repo.class_)
         with _report_moved_back(where, copy):
             yield copy
+
+
+def _require_nothing_unsealed(copy: WorkingCopy, link: RepoLink) -> None:
+    """Raise Unauthorized if the folder has files as the branch has them and no seal. Without a session the
+    server shows only seals, and the next session shows these files again."""
+    if copy.branch_id and not link.shown_seal and copy.db.shows_unsealed():
+        raise Unauthorized(
+            f"this folder has edits of {link.branch} that are in no seal yet, and without a session "
+            f"{link.server} shows seals only; run: svc login --server {link.server}"
+        )
 
 
 @contextmanager
