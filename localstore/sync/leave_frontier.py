@@ -20,7 +20,7 @@ def leave_frontier(copy: WorkingCopy) -> None:
     sealed one is forgotten, so that a pull keeps both."""
     last, sealed, rows = copy.last_seal, copy.db.read_sealed(), copy.db.rows()
     left_out, lacking, index = copy.db.unwritable(), lacking_paths(copy), copy.db.number("since")
-    kept = {key: copy.db.get(key) for key in (SEALED_AT, OPEN_MERGE)}
+    values = {key: copy.db.get(key) for key in (SEALED_AT, OPEN_MERGE)}
     bases = []
     for path in {*copy.entries, *sealed} - left_out.keys():
         row, file = rows.get(path), sealed.get(path)
@@ -29,7 +29,7 @@ def leave_frontier(copy: WorkingCopy) -> None:
             bases.append(base)
     with copy.db.step():
         copy.replace_records(bases)
-        for key, value in kept.items():
+        for key, value in values.items():
             copy.db.put(key, value)
     copy.record_seal(last, sealed, whole=True)
 
