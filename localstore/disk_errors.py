@@ -4,7 +4,10 @@ what to do."""
 from __future__ import annotations
 
 import errno
+import os
+import shutil
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,9 +40,24 @@ def translated_disk_errors(folder: Path, record: Path, damaged: str = _COPY_DAMA
     except ConnectionError:
         raise  # not of the disk: the reader of our output has gone, or the server
     except OSError as error:
-        raise disk_error(error, folder) from error
+        raise disk_error(error, _full_place(error, folder, record)) from error
     except sqlite3.Error as error:
         raise _of_database(error, record, damaged) from error
+
+
+def _full_place(error: OSError, folder: Path, record: Path) -> Path:
+    """The folder of the two in which an operation failed. An error of a full disk that names no file came
+    from the one whose file system has less room."""
+    if error.filename or error.errno not in FULL:
+        return folder
+    return min(folder, record, key=_free_bytes)
+
+
+def _free_bytes(place: Path) -> int:
+    try:
+        return shutil.disk_usage(place).free
+    except OSError:  # as if it had room: the other one is named
+        return sys.maxsize
 
 
 def disk_error(error: OSError, folder: Path) -> DiskError:
@@ -55,6 +73,8 @@ def disk_error(error: OSError, folder: Path) -> DiskError:
 def _of_database(error: sqlite3.Error, record: Path, damaged: str) -> DiskError:
     code = getattr(error, "sqlite_errorcode", None) or 0
     primary = code & 0xFF
+    if primary == sqlite3.SQLITE_IOERR and _free_bytes(record if record.is_dir() else record.parent) == 0:
+        return disk_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), record)
     if primary == sqlite3.SQLITE_FULL:
         remedy = "free some space, then try again"
     elif primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

@@ -61,8 +61,8 @@ class Outbox:
     """The outbox of this machine. Safe to use from several threads and processes."""
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
+        self.file, self._clock = file, clock
         self._lock = threading.Lock()
-        self._clock = clock
         self._db = open_shared(file, 5.0, "FULL")
         self._db.execute(
             "CREATE TABLE IF NOT EXISTS entry (id TEXT PRIMARY KEY, origin TEXT NOT NULL, "

@@ -166,6 +166,10 @@ class Database:
     def may_need_update(self) -> list[str]:
         return differences.may_need_update(self._sql)
 
+    def shows_unsealed(self) -> bool:
+        """Whether the folder shows the branch with edits that the last seal lacks, as far as is recorded."""
+        return not differences.shown_as_sealed(self._sql)
+
     def put_entries(self, entries: Iterable[PathRecord]) -> None:
         self._sql.executemany(
             "INSERT OR REPLACE INTO entries VALUES(?,?,?,?,?,?,?,?,?,?,?)", map(astuple, entries)

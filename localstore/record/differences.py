@@ -118,11 +118,11 @@ def unsealed_digests(sql: sqlite3.Connection) -> set[bytes]:
 def may_need_update(sql: sqlite3.Connection) -> list[str]:
     """The paths at which the disk, the last seal and the entry (what the record stores about the path) are
     not all equal, sorted. Every path that needs an update is among them."""
-    also = "" if _shown_as_sealed(sql) else UNLIKE_SEALED
+    also = "" if shown_as_sealed(sql) else UNLIKE_SEALED
     return only_column(sql.execute(f"{MOVED}{also}ORDER BY path"))
 
 
-def _shown_as_sealed(sql: sqlite3.Connection) -> bool:
+def shown_as_sealed(sql: sqlite3.Connection) -> bool:
     """Whether the entries contain exactly the files of the last seal, with the same bytes."""
     counts = "SELECT (SELECT count(*) FROM entries), (SELECT count(*) FROM sealed)"
     entries, files = sql.execute(counts).fetchone()

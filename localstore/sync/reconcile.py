@@ -86,7 +86,7 @@ def _reconcile_rows(
     gone = [
         path
         for path, entry in entries
-        if path not in rows and _is_gone(entry, index) and path not in flying and not scan.unknown(path)
+        if path not in rows and is_gone(entry, index) and path not in flying and not scan.unknown(path)
     ]
     sources = _sources(copy, rows, gone)
     removed, ways = _removals(copy, sorted(gone), sources)
@@ -207,12 +207,12 @@ def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
     changed = []
     for path in paths:
         entry, row = copy.entries.get(path), copy.db.row(path)
-        if _is_behind(entry, row) if row is not None else entry is not None and _is_gone(entry, index):
+        if _is_behind(entry, row) if row is not None else entry is not None and is_gone(entry, index):
             changed.append(path)
     return changed
 
 
-def _is_gone(entry: PathRecord, index: int) -> bool:
+def is_gone(entry: PathRecord, index: int) -> bool:
     """Whether the branch has removed the file of an entry that has no row on the frontier. A file that was
     accepted after the rows were read counts as present. `index`: the number of the frontier up to which rows
     are known."""

@@ -24,6 +24,7 @@ from localstore.sync.transfer.lane_states import lane_states
 from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
 KINDS = get_args(Kind)
+LACKING = "lacking"  # paths of the last own seal whose sealed version was not on the disk
 
 
 class Sealed(msgspec.Struct):
@@ -76,7 +77,9 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None, merged: Seq
     tree = _check_content(copy, prepared, changes)
     _check_shared(copy, prepared, changes)
     promise = _UnconfirmedSeal(seals.seal_id(raw), copy.last_seal, prepared.changes)
+    lacking = sorted(path for path in prepared.live_by if not _has_sealed_text(copy, path, changes.get(path)))
     with copy.db.step():
+        copy.db.put(LACKING, msgspec.json.encode(lacking))
         copy.db.put("prepared", msgspec.json.encode(promise))
         copy.db.put(SEALED_AT, seals.decode(raw).created_at)
     copy.transport.finalize(
@@ -92,10 +95,15 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None, merged: Seq
         changed=sorted(changes),
         removed=sorted(path for path, file in changes.items() if file is None),
         live_by=prepared.live_by,
-        lacking=sorted(
-            path for path in prepared.live_by if not _has_sealed_text(copy, path, changes.get(path))
-        ),
+        lacking=lacking,
     )
+
+
+def lacking_paths(copy: WorkingCopy) -> set[str]:
+    """The paths of the newest seal that this folder made whose sealed version was not on the disk then,
+    because somebody else had edited them."""
+    encoded = copy.db.get(LACKING)
+    return set(msgspec.json.decode(encoded, type=list[str])) if isinstance(encoded, bytes) else set()
 
 
 def _has_sealed_text(copy: WorkingCopy, path: str, sealed: SealedFile | None) -> bool:

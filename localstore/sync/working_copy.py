@@ -363,18 +363,16 @@ class WorkingCopy:
                 self.objects.add([(shadow, text)])
             if shadow is not None and entry.path not in flying:
                 records.append(known_by_bytes(entry.path, entry.kind, shadow, entry.size))
-        self._replace_records(records)
+        self.replace_records(records)
 
     def fall_back_to_last_seal(self) -> None:
         """Return to the last seal after the branch was deleted: forget the branch, and the entries of paths
         that the seal does not have. Afterwards each difference between the disk and that seal counts as an
         edit."""
         sealed = self.db.read_sealed()
-        self._replace_records(
-            [known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed]
-        )
+        self.replace_records([known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed])
 
-    def _replace_records(self, records: Iterable[PathRecord]) -> None:
+    def replace_records(self, records: Iterable[PathRecord]) -> None:
         """Forget everything about the branch and all entries, then store these entries."""
         with self.db.step():
             self.db.forget_branch()

@@ -18,6 +18,7 @@ from localstore.agent import place
 from localstore.agent.server import Follower, HungUp, Server
 from localstore.agent.talk import ApiResponse, Folder, FolderEvent, Reply, Request
 from localstore.core.errors import SvcError, UsageError
+from localstore.disk_errors import disk_error
 from localstore.errors import NotWatched
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
@@ -148,7 +149,8 @@ class _Agent:
         except SvcError as error:
             return Reply(os.getpid(), __version__, error.code, error.detail or error.title)
         except OSError as error:
-            return Reply(os.getpid(), __version__, "disk_error", str(error))
+            failed = disk_error(error, self._root)
+            return Reply(os.getpid(), __version__, failed.code, failed.detail)
 
     def invoke(self, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
         """Run the command that the request names, and return its response."""

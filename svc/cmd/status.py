@@ -72,7 +72,7 @@ def status(
         ctx.reader.http.attempts = 1  # the status does not wait for a second attempt
         ask = partial(ctx.reader.repo.find_linked, copy.repo.repo_id, copy.repo.repo)
         linked_repo = None if offline else BackgroundCall(ask)
-        summary = look_at(copy, offline, ignored)
+        summary = look_at(copy, offline, ignored, ctx.reader.signed_in)
         if linked_repo is not None and not summary.offline:
             with suppress(SvcError):  # the head is known; name and class of the repository are optional
                 repo = linked_repo.answer(WAIT_SECONDS)

@@ -25,6 +25,7 @@ from localstore.record.entry import foreign_lane
 from localstore.sync import sealed_tree, verify
 from localstore.sync.conflicts import author_of
 from localstore.sync.interrupted_clone import resume_clone
+from localstore.sync.leave_frontier import leave_frontier
 from localstore.sync.recognise import adopt_state_file, changes_since_last_seal, repair_state_file
 from localstore.sync.reconcile import attach_lanes, follow_epochs
 from localstore.sync.remote import connect, unsealed_authors
@@ -111,13 +112,16 @@ def _require_same(copy: WorkingCopy, now: Ref) -> None:
 
 def _begin_reading(copy: WorkingCopy) -> str | None:
     """Record the files of the branch's newest seal as the branch's current state. Used for a user who may
-    only read, and therefore sees no unsealed edits. Returns the id of that seal; None if the branch has no
+    only read, and therefore sees no unsealed edits. If this user could write before, the unsealed edits that
+    the folder has count as its own from now on. Returns the id of that seal; None if the branch has no
     seal."""
     try:
         now = copy.transport.ref()
     except NoBranch as missing:
         raise missing_branch_error(copy, missing) from None
     _require_same(copy, now)
+    if copy.branch_id:
+        leave_frontier(copy)
     head = now.head
     if now.id != copy.db.text("read_branch"):
         with copy.db.step():
@@ -205,6 +209,17 @@ def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
         if row is not None and stat is not None and row.digest != stat.digest:
             paths.append(path)
     return sorted(paths)
+
+
+def unlike_branch(copy: WorkingCopy, scan: Scan, paths: list[str]) -> list[str]:
+    """Return those of the paths at which the folder and the branch have different bytes. One of the two may
+    have no file there."""
+    unlike = []
+    for path in paths:
+        row, stat = copy.db.row(path), scan.find(path)
+        if (row.digest if row else None) != (stat.digest if stat else None):
+            unlike.append(path)
+    return unlike
 
 
 def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:

@@ -29,6 +29,7 @@ from svc.flows.common import (
     finish_sending,
     list_unwritable,
     merged_with,
+    unlike_branch,
     verified_head,
 )
 from svc.flows.executable import mark, marking
@@ -74,7 +75,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
         head = begin(copy)  # fetch the rows of the updates that were just accepted
     scan = copy.scan(heard=heard)
     if mode == "plain":
-        in_the_way = edits_in_the_way(copy, scan)
+        in_the_way = unlike_branch(copy, scan, edits_in_the_way(copy, scan))
         if in_the_way:
             overwritten = changed_on_branch(copy, in_the_way)
             raise LocalEdits(overwritten or in_the_way, beside=not overwritten)

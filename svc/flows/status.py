@@ -72,8 +72,12 @@ class FolderStatus(msgspec.Struct):
         return self.last_seal is None and self.behind
 
 
-def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> FolderStatus:
+def status(
+    copy: WorkingCopy, offline: bool = False, show_ignored: bool = False, signed_in: bool = True
+) -> FolderStatus:
     """Compare the folder, its last seal and the branch. With `show_ignored`, ignored files are listed, too.
+    `signed_in`: whether the server is asked with a session.
+
     The folder is not changed, nor is its record, except for the stored times and sizes of files. The server
     is asked during the scan. If it has not answered WAIT_SECONDS after the scan, the result is marked as
     offline."""
@@ -106,7 +110,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
     edits = {path: scan.find(path) for path in (*result.changed, *result.new)}
     result.warnings += pointers(copy, {path: stat.size for path, stat in edits.items() if stat})
     result.warnings += index_warnings(copy) + syncthing_warnings(copy, "status")
-    _compare(copy, now, result)
+    _compare(copy, now, result, signed_in)
     return result
 
 
@@ -125,7 +129,9 @@ def _leave_out(copy: WorkingCopy, scan: Scan, result: FolderStatus, unseen: list
     result.skipped = with_kept(result.skipped, kept_paths)
 
 
-def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: FolderStatus) -> None:
+def _compare(
+    copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: FolderStatus, signed_in: bool
+) -> None:
     if result.shown:
         result.head = result.shown
         return
@@ -145,7 +151,7 @@ def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: FolderS
     except (Unauthorized, NotFound) as refused:  # what differs here is known all the same
         result.offline = True
         gone = isinstance(refused, NotFound) and refused.bare
-        result.advice = repository_gone(copy.repo).detail if gone else refused.detail
+        result.advice = repository_gone(copy.repo, signed_in).detail if gone else refused.detail
         return
     branch_id = copy.branch_id or copy.db.text("read_branch")
     if branch_id and branch_id != ref.id:

@@ -70,8 +70,10 @@ def tokens(data: bytes) -> set[str]:
 class World:
     """People on one branch."""
 
-    def __init__(self, seed: int, root: Path, calm: bool, people: int = 3, typing: float = 0.0) -> None:
-        self.random, self.typing = random.Random(seed), typing
+    def __init__(
+        self, seed: int, root: Path, calm: bool, people: int = 3, typing: float = 0.0, reading: float = 0.0
+    ) -> None:
+        self.random, self.typing, self.reading = random.Random(seed), typing, reading
         self.calm = calm
         self.relay = ModelRelay(seed)
         self.places = [Place(root, self.relay, name) for name in ("ann", "bob", "cyd")[:people]]
@@ -166,6 +168,9 @@ class World:
             with self.killable(place) as device:
                 if choice == "live" and self.typing and self.random.random() < self.typing:
                     choice = "typed"
+                if self.reading and self.random.random() < self.reading:
+                    device.key = None  # whoever may only read now
+                    choice = "plain" if choice == "plain" else "merge"
                 run(device, choice)
         except (SvcError, Killed):
             pass
@@ -369,11 +374,11 @@ class FaultyFiles(Files):
         return risky
 
 
-def play(seed: int, people: int = 3, typing: float = 0.0) -> World:
+def play(seed: int, people: int = 3, typing: float = 0.0, reading: float = 0.0) -> World:
     """One history. AssertionError if it loses, doubles, mixes or diverges. `typing`: the share of edits sent
-    live that are sent as typed."""
+    live that are sent as typed. `reading`: the share of commands during which somebody may only read."""
     with tempfile.TemporaryDirectory() as folder:
-        world = World(seed, Path(folder), seed % 3 == 0, people, typing)
+        world = World(seed, Path(folder), seed % 3 == 0, people, typing, reading)
         with patch.object(merging, "merge", world.merged), patch.object(push, "PAUSE", 0.0):
             world.act()
             world.rest()

@@ -50,6 +50,11 @@ def test_random_histories_with_typed_edits_lose_and_double_nothing_else() -> Non
         play(seed, people=2, typing=1.0)
 
 
+def test_random_histories_of_people_who_may_only_read_for_a_while_lose_nothing() -> None:
+    for seed in range(rounds(12, 48)):
+        play(seed, people=2 + seed % 2, reading=0.3)
+
+
 def test_a_typed_edit_excuses_only_the_words_that_it_tore(tmp_path: Path) -> None:
     world = World(0, tmp_path, calm=True, people=2)
     ann, bob = world.places

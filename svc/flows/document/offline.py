@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 
 from msgspec import structs
 
@@ -24,7 +24,7 @@ from localstore.outbox import Outbox, QueuedAction, new_id
 from localstore.seen_documents import FILE, SeenDocuments
 from svc.api import Api
 from svc.flows.document.place import DocumentView, OnServer, body_of
-from svc.flows.outbox.actions import Queued, has_entries, open_outbox, replay
+from svc.flows.outbox.actions import Queued, has_entries, opened_outbox, replay
 from svc.flows.outbox.document_edits import add_edit, latest, path_of, space_of, value_of
 from svc.http.session import Session
 
@@ -215,8 +215,5 @@ class OfAccount(OnServer):
         with translated_disk_errors(file.parent, file, _DAMAGED), closing(SeenDocuments(file)) as seen:
             yield seen
 
-    @contextmanager
-    def _outbox(self) -> Iterator[Outbox]:
-        file = self._home.root / outboxes.FILE
-        with translated_disk_errors(file.parent, file, _DAMAGED), closing(open_outbox(self._home)) as outbox:
-            yield outbox
+    def _outbox(self) -> AbstractContextManager[Outbox]:
+        return opened_outbox(self._home)

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from urllib.parse import parse_qsl, unquote
 
@@ -36,6 +38,7 @@ from localstore.core.errors import (
     Unauthorized,
     UsageError,
 )
+from localstore.disk_errors import translated_disk_errors
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from localstore.outbox import Folding, Outbox, QueuedAction
@@ -91,7 +94,7 @@ class Queue:
         self, endpoint: Endpoint[Any], body: Any = None, query: Mapping[str, Any] | None = None, **path: str
     ) -> QueuedAction:
         """Put an action into the outbox, and return it. Raises UsageError if it is invalid or cannot be
-        queued, ClientError if the outbox is full."""
+        queued, ClientError if the outbox is full, DiskError if its disk is."""
         from svc.flows.outbox.queueable import ACTIONS  # the models of all that can be queued
 
         action = next((candidate for candidate in ACTIONS if candidate.endpoint == endpoint), None)
@@ -103,16 +106,18 @@ class Queue:
         place = endpoint.target(**path).removeprefix(API) + (ADDS if endpoint.method == "POST" else "")
         session = self._session
         folding: Folding = "never" if action.apart else "whole" if endpoint.method == "PUT" else "members"
+        about = "" if place.startswith("/documents") else self._about
         try:
-            return self._outbox.add(
-                session.origin,
-                session.user_id,
-                session.handle or "",
-                "" if place.startswith("/documents") else self._about,
-                full_target(place, query),
-                value,
-                folding,
-            )
+            with _disk_errors(self._outbox.file):
+                return self._outbox.add(
+                    session.origin,
+                    session.user_id,
+                    session.handle or "",
+                    about,
+                    full_target(place, query),
+                    value,
+                    folding,
+                )
         except OverflowError:
             raise ClientError(f"{outboxes.KEPT} actions wait already; see: svc queue list") from None
 
@@ -138,7 +143,20 @@ class Report(msgspec.Struct):
 
 
 def open_outbox(home: Home) -> Outbox:
-    return Outbox(home.root / outboxes.FILE)
+    file = home.root / outboxes.FILE
+    with _disk_errors(file):
+        return Outbox(file)
+
+
+@contextmanager
+def opened_outbox(home: Home) -> Iterator[Outbox]:
+    """A context with the outbox of this machine. An error of its disk is a DiskError."""
+    with _disk_errors(home.root / outboxes.FILE), closing(open_outbox(home)) as outbox:
+        yield outbox
+
+
+def _disk_errors(file: Path) -> AbstractContextManager[None]:
+    return translated_disk_errors(file.parent, file, "move it away to begin anew")
 
 
 def has_entries(home: Home) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from localstore.core.errors import NotFound
+from localstore.core.errors import NotFound, Unauthorized
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.repo import Repo
 from localstore.errors import CopyBusy
@@ -22,20 +22,26 @@ MAY_WRITE = ("owner", "admin", "write")
 
 
 @contextmanager
-def naming_link(link: RepoLink) -> Iterator[None]:
+def naming_link(link: RepoLink, signed_in: bool = True) -> Iterator[None]:
     """A context that explains why a linked repository was not found. If the server gave no reason for a
     NotFound, the error names the repository. Without a reason it is not known whether the repository was
-    deleted or its name is wrong."""
+    deleted or its name is wrong. `signed_in`: whether the server is asked with a session."""
     try:
         yield
     except NotFound as error:
         if not error.bare:
             raise
-        raise repository_gone(link) from None
+        raise repository_gone(link, signed_in) from None
 
 
-def repository_gone(link: RepoLink) -> NotFound:
-    """Return the error for a linked repository that was deleted, or that the server hides from the user."""
+def repository_gone(link: RepoLink, signed_in: bool = True) -> NotFound:
+    """Return the error for a linked repository that was deleted, or that the server hides from the user.
+    Without a session every private repository is hidden."""
+    if not signed_in:
+        return NotFound(
+            f"without a session {link.server} does not show {link.repo}; "
+            f"run: svc login --server {link.server}"
+        )
     return NotFound(
         f"{link.repo} was deleted, or is hidden from you; this restores it for 30 days if it is yours: "
         f"svc repo restore {link.repo_id}; if you are somebody else there, sign in: svc login"
@@ -80,17 +86,29 @@ def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
     """A context that yields the working copy for pulling. If the user may write, the working copy has the
     device key, and unsealed edits are pulled, too. Otherwise only the newest seal is pulled."""
     root, link = where.linked_folder()
-    with naming_link(link):
+    with naming_link(link, where.reader.signed_in):
         repo = where.reader.repo.find_linked(link.repo_id, link.repo)
     key = None if link.shown_seal else key_for(where, repo)
     transport = transport_of(where, link)
     with (
-        naming_link(link),
+        naming_link(link, where.reader.signed_in),
         open_copy(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
     ):
+        if key is None and not where.reader.signed_in:
+            _require_nothing_unsealed(copy, link)
         copy.rename(repo.full_name, repo.class_)
         with _report_moved_back(where, copy):
             yield copy
+
+
+def _require_nothing_unsealed(copy: WorkingCopy, link: RepoLink) -> None:
+    """Raise Unauthorized if the folder has files as the branch has them and no seal. Without a session the
+    server shows only seals, and the next session shows these files again."""
+    if copy.branch_id and not link.shown_seal and copy.db.shows_unsealed():
+        raise Unauthorized(
+            f"this folder has edits of {link.branch} that are in no seal yet, and without a session "
+            f"{link.server} shows seals only; run: svc login --server {link.server}"
+        )
 
 
 @contextmanager
@@ -100,7 +118,7 @@ def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
     root, link = where.linked_folder()
     transport = transport_of(where, link)
     with (
-        naming_link(link),
+        naming_link(link, where.reader.signed_in),
         open_copy(root, where.home, transport, progress=where.progress, turn=turn(where, link)) as copy,
     ):
         yield copy
@@ -117,7 +135,7 @@ def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
 
     look = Turn(where.command, waiting=beside, link=link)
     with (
-        naming_link(link),
+        naming_link(link, where.reader.signed_in),
         looked_at(root, where.home, transport_of(where, link), where.progress, look) as copy,
     ):
         yield copy

@@ -258,14 +258,18 @@ class Where:
 
     @cached_property
     def api(self) -> Api:
-        """The API with a session. Raises Unauthorized (exit code 4) if there is none."""
+        """The API with a session. Raises Unauthorized (exit code 4) if there is none. With `--queue` the
+        session may have ended, because nothing is sent now."""
+        if self.queues:
+            queue = self._queue()
+            api = self._connect(anonymous=True)
+            api.http.hold = queue.hold
+            return api
         api = self._connect()
         if not api.signed_in:
             raise Unauthorized(
                 f"this needs a session on {self.server}; run: svc login --server {self.server}"
             )
-        if self.queues:
-            api.http.hold = self._queue().hold
         return api
 
     @property
@@ -279,6 +283,10 @@ class Where:
         from svc.flows.outbox.actions import Queue, open_outbox
 
         session = self.sessions.find(self.server)
+        if session is None and not self.environment.get("SVC_TOKEN"):
+            raise Unauthorized(
+                f"this needs a session on {self.server}; run: svc login --server {self.server}"
+            )
         if session is None or self.environment.get("SVC_TOKEN"):
             raise Unauthorized(
                 "queued actions are sent with this machine's sign-in, not with SVC_TOKEN; unset it and run: "

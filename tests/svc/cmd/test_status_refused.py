@@ -41,7 +41,10 @@ def test_after_the_session_was_revoked(edited: Svc) -> None:
 
 def test_signed_out(edited: Svc) -> None:
     assert edited("logout").code == 0
-    assert "sign in: svc login" in shows_the_edit(edited)
+    told = shows_the_edit(edited)
+    assert "without a session" in told
+    assert "run: svc login" in told
+    assert "deleted" not in told
 
 
 def test_after_the_repository_was_deleted(edited: Svc) -> None:
