@@ -63,6 +63,7 @@ class Outbox:
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
         self._lock = threading.Lock()
         self._clock = clock
+        self._files = (file, file.with_name(f"{file.name}-wal"))
         self._db = open_shared(file, 5.0, "FULL")
         self._db.execute(
             "CREATE TABLE IF NOT EXISTS entry (id TEXT PRIMARY KEY, origin TEXT NOT NULL, "
@@ -172,6 +173,18 @@ class Outbox:
         with self._lock:
             rows = self._db.execute("SELECT * FROM entry ORDER BY timestamp").fetchall()
         return [_entry(row) for row in rows]
+
+    def stamp(self) -> tuple[tuple[int, int], ...]:
+        """Returns what differs as soon as any process has changed the outbox: times and sizes of its files.
+        Reads nothing of it."""
+        stamps = []
+        for file in self._files:
+            try:
+                status = file.stat()
+            except OSError:
+                continue  # the log goes when the last process closes the outbox
+            stamps.append((status.st_mtime_ns, status.st_size))
+        return tuple(stamps)
 
     def next(self, origin: str, account: str, path: str | None = None) -> QueuedAction | None:
         """The action of an account to send next: the oldest one that was not refused. None if there is none.
