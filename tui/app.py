@@ -371,10 +371,12 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         elif report.stopped and why == "asked":
             (origin, _), reason = next(iter(report.stopped.items()))
             screen.say(f"of another account, at {origin.partition('://')[2]}: {reason}", "warn")
-        made = [entry for entry in report.sent if entry.id in report.numbers and sending.is_own(entry)]
-        if made and not report.refused and not stopped:
-            title = made[-1].value["title"]
-            screen.say(f"#{report.numbers[made[-1].id]} opened: {title}", "good")
+        opening_actions = [
+            entry for entry in report.sent if entry.id in report.numbers and sending.is_own(entry)
+        ]
+        if opening_actions and not report.refused and not stopped:
+            title = opening_actions[-1].value["title"]
+            screen.say(f"#{report.numbers[opening_actions[-1].id]} opened: {title}", "good")
         if report.sent:
             screen.news()
 

@@ -395,7 +395,7 @@ class ProposalScreen(Reviewing, Talk):
         proposal = self.one
         if proposal is None:
             return
-        asked = [reviewer.who.handle for reviewer in proposal.reviewers if reviewer.state == "requested"]
+        requested = [reviewer.who.handle for reviewer in proposal.reviewers if reviewer.state == "requested"]
         talk = [comment.author.handle for comment in self.comments]
         owner, viewer = self.repo.full_name.partition("/")[0], self.repo.viewer
         people = [
@@ -422,7 +422,7 @@ class ProposalScreen(Reviewing, Talk):
             else:
                 apply([handle], [])
 
-        on = [handle for handle in asked if handle]
+        on = [handle for handle in requested if handle]
         title = f"who reviews #{self.number}; or type a handle"
         self.app.push_screen(ChooseSeveral(title, offered, on, apply, ask_other))
 

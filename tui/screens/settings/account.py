@@ -164,8 +164,8 @@ class Account(SplitScreen):
 
     def _session(self, session: Session) -> Item:
         now = self.svc.clock()
-        here = "● " if self.narrow else "● this session  "
-        current: Part = (here if session.current else "", "good")
+        marker = "● " if self.narrow else "● this session  "
+        current: Part = (marker if session.current else "", "good")
         id_words = "" if self.narrow else f"  {session.id[:SHOWN]}"
         parts: tuple[Part, ...] = (
             (f"  {session.kind:<8}", "dim"),
@@ -190,11 +190,11 @@ class Account(SplitScreen):
     def _device(self, device: RegisteredKey) -> Item:
         state: Part = ("✗ revoked  ", "bad") if device.revoked_at else ("✓ active   ", "good")
         id_words = "" if self.narrow else f"  {device.id[:SHOWN]}"
-        here = "● " if self.narrow else "● this machine  "
+        marker = "● " if self.narrow else "● this machine  "
         parts: tuple[Part, ...] = (
             ("  ", "text"),
             state,
-            (here if self._is_here(device) else "", "good"),
+            (marker if self._is_here(device) else "", "good"),
             (safe(device.name) or "without a name", "dim" if device.revoked_at else "text"),
             (id_words, "dim"),
         )

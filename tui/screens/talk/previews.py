@@ -145,8 +145,8 @@ def proposal_facts(proposal: Proposal, checks: SealChecks | None) -> list[Item]:
         )
         for check in (checks.items if checks is not None else ())
     ]
-    said = merges_when(proposal) or refuses_merge(proposal)
-    waits = "" if said else BLOCKS.get(proposal.merge_state, "")
+    reason = merges_when(proposal) or refuses_merge(proposal)
+    waits = "" if reason else BLOCKS.get(proposal.merge_state, "")
     return [
         *fact_rows("into", [(safe(proposal.base), "accent"), (f"  ← {safe(proposal.head)}", "accent")]),
         *fact_rows("merge", [(safe(waits) if proposal.state == "open" else "", "warn")]),
