@@ -173,6 +173,18 @@ class Outbox:
             rows = self._db.execute("SELECT * FROM entry ORDER BY timestamp").fetchall()
         return [_entry(row) for row in rows]
 
+    def stamp(self) -> tuple[tuple[int, int], ...]:
+        """Returns what differs as soon as any process has changed the outbox: times and sizes of its files.
+        Reads nothing of it."""
+        stamps = []
+        for file in (self.file, self.file.with_name(f"{self.file.name}-wal")):
+            try:
+                status = file.stat()
+            except OSError:
+                continue  # the log goes when the last process closes the outbox
+            stamps.append((status.st_mtime_ns, status.st_size))
+        return tuple(stamps)
+
     def next(self, origin: str, account: str, path: str | None = None) -> QueuedAction | None:
         """The action of an account to send next: the oldest one that was not refused. None if there is none.
         `path`: only actions at this path count."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import sqlite3
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -56,6 +58,7 @@ SHOWN = frozenset({"run", "version", "advisory", "report", "webhook", "model"})
 TICK = 10.0  # seconds between two looks at what times say by now
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 WIDEST = 500  # columns that a command prints for without a screen of its own: a sentence stays one line
+OUTBOX_EVERY = 1.0  # seconds between two looks at whether another process has changed the outbox
 QUEUE_AGAIN = 3.0  # seconds after which the outbox is read again that another process was sending
 
 
@@ -98,7 +101,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.draft = ""  # the one that is being sent
         self.images, self.notice = images, notice
         self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
+        self.declined: set[tuple[str, str]] = set()  # rows of the inbox, by id and time
         self.pressed = ""  # the key whose action runs
+        self._outbox_seen: object = None  # the state of the outbox when it was read last
         self.news = News(self)
         self._painted = False
         self._selected = ("", "")  # a theme and the role of the cursor's line in it
@@ -254,13 +259,24 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         if sending is None:
             return
 
-        def work() -> None:
-            with suppress(SvcError):
-                entries = sending.entries()
-                if entries != self.entries:
-                    self.call_from_thread(self._show_queue, screen, entries)
+        def show(entries: list[QueuedAction]) -> None:
+            if entries != self.entries:
+                self._show_queue(screen, entries)
 
-        self.run_worker(work, thread=True, group="look", exclusive=True, exit_on_error=False)
+        def work() -> None:
+            with suppress(SvcError, sqlite3.Error):  # it may be closed by now
+                entries = sending.entries()
+                self.later(lambda: show(entries))
+
+        # Not on a worker's thread: a server that does not answer keeps all of these.
+        threading.Thread(target=work, daemon=True).start()
+
+    def _follow_outbox(self) -> None:
+        """Read the outbox if any process has changed it since it was read last."""
+        sending = self.sending
+        if sending is not None and (stamp := sending.stamp()) != self._outbox_seen:
+            self._outbox_seen = stamp
+            self.look_at_outbox()
 
     def drop_entry(self, entry: QueuedAction) -> None:
         sending = self.sending
@@ -355,6 +371,12 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         elif report.stopped and why == "asked":
             (origin, _), reason = next(iter(report.stopped.items()))
             screen.say(f"of another account, at {origin.partition('://')[2]}: {reason}", "warn")
+        opening_actions = [
+            entry for entry in report.sent if entry.id in report.numbers and sending.is_own(entry)
+        ]
+        if opening_actions and not report.refused and not stopped:
+            title = opening_actions[-1].value["title"]
+            screen.say(f"#{report.numbers[opening_actions[-1].id]} opened: {title}", "good")
         if report.sent:
             screen.news()
 
@@ -551,6 +573,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             cast("Any", self.screen).say(self.notice)
         self.send_queue(by_user=False)
         self.set_interval(QUEUE_EVERY, self._look_at_queue)
+        self.set_interval(OUTBOX_EVERY, self._follow_outbox)
         self.set_interval(TICK, self._tick)
 
     def _tick(self) -> None:

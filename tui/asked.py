@@ -48,6 +48,7 @@ class AskedApp(Protocol):
     machine: Machine | None
     drafts: Drafts | None
     entries: list[QueuedAction]  # of the outbox, as of the last change
+    declined: set[tuple[str, str]]  # rows of the inbox that were declined here, by id and time
     clock: Callable[[], float]
     colours: str  # the name of the theme
     images: Way

@@ -199,15 +199,16 @@ class ChangedPath(msgspec.Struct, frozen=True):
 
 
 class ChangedPaths(msgspec.Struct, frozen=True):
-    """The first files that a seal changed. `more`: the seal changed more files than these."""
+    """The first files that a seal or a branch changed. `more`: there are more than these."""
 
     items: list[ChangedPath]
     more: bool
 
 
-def changed_paths(repo_id: str, seal_id: str) -> Read[ChangedPaths]:
-    """Returns a request for the first PATHS files that a seal changed, without their patches."""
-    query = CompareQuery(head=seal_id, limit=PATHS)
+def changed_paths(repo_id: str, seal_id: str, base: str | None = None) -> Read[ChangedPaths]:
+    """Returns a request for the first PATHS files that a seal changed, without their patches. `base`: a seal;
+    then for the files that were changed since the merge base with it."""
+    query = CompareQuery(head=seal_id, base=base, limit=PATHS)
 
     def call(api: Api) -> ChangedPaths:
         compared = api.send(histories.COMPARE, query=query, id=repo_id)
@@ -216,7 +217,8 @@ def changed_paths(repo_id: str, seal_id: str) -> Read[ChangedPaths]:
         ]
         return ChangedPaths(items, compared.next_cursor is not None)
 
-    return Read(f"repos/{repo_id}/changed_paths/{seal_id}", ChangedPaths, call, final=True)
+    since = f"/{base}" if base is not None else ""
+    return Read(f"repos/{repo_id}/changed_paths/{seal_id}{since}", ChangedPaths, call, final=True)
 
 
 def issues(repo_id: str, query: IssueQuery) -> Read[list[ListedIssue]]:

@@ -66,6 +66,10 @@ class Sending:
         """Returns all waiting and refused actions in the outbox, the oldest first."""
         return self._outbox.list()
 
+    def stamp(self) -> tuple[tuple[int, int], ...]:
+        """Returns what differs as soon as any process has changed the outbox, without reading the outbox."""
+        return self._outbox.stamp()
+
     def retry(self, entry: QueuedAction) -> None:
         self._outbox.retry(entry.id)
 

@@ -310,3 +310,36 @@ async def test_a_long_result_is_named_where_another_screen_is_in_front(project: 
         command = output.Command(["repo", "--help"], None, commands)
         output.run_here(app, home, command, "reading")
         await sees(pilot, "repo --help: done; ", "Keys")
+
+
+async def test_the_position_counts_the_candidates_that_are_listed(project: str, open_app: Open) -> None:
+    app = open_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert app.commands is not None
+        await press(pilot, "colon")
+        await sees(pilot, f"─ 1 of {len(app.commands.summaries)} ─")
+        await press(pilot, *"repo ref")
+        lines = app.screen.query_one("#candidates", Lines)
+        text = await sees(pilot, ": svc repo ref")
+        assert len(lines.rows) < lines.size.height
+        assert f"of {len(app.commands.summaries)}" not in text
+
+
+async def test_a_long_output_is_shown_from_its_beginning(project: str, open_app: Open) -> None:
+    """It is what a command prints at once. Of one that prints line after line the last is shown."""
+    app, text = open_app(), "".join(f"line {number}\n" for number in range(1, 81))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert app.commands is not None
+        command = output.Command(["repo", "list"], None, app.commands)
+        command.begun = True
+        await app.push_screen(output.Output(command))
+        command._tell(text, output.RUNNING)
+        await sees(pilot, "· running", "─ 1–20 of 80")
+        command._tell(text, output.SUCCEEDED)
+        assert "│ line 1 " in await sees(pilot, "· done in", "─ 1–20 of 80")
+        command.state = output.RUNNING
+        command.printed_at = command.began_at - 2 * output.OVER_TIME
+        command._tell(text + "last", output.RUNNING)
+        await sees(pilot, "│ last ", "─ 62–81 of 81")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -475,3 +476,22 @@ async def test_a_text_that_takes_too_long_is_shown_as_it_was_written(
     assert alice("issue", "create", "-t", "Second", "-b", "# What\n\n" + "word " * 3000).code == 0
     async with open_app().run_test(size=(80, 30)) as pilot:
         assert "# What" in await open_issue(pilot)
+
+
+async def test_what_another_process_queues_is_shown_soon(issue: str, alice: Svc, open_app: Open) -> None:
+    """Also if a server that does not answer keeps all threads of the app busy."""
+    app, released = open_app(), threading.Event()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await sees(pilot, issue, "● live")
+        for number in range(40):
+            app.run_worker(released.wait, thread=True, group=f"hung {number}", exit_on_error=False)
+        try:
+            assert alice("issue", "comment", "1", "-b", "Seen", "--queue").code == 0
+            await sees(pilot, "⋯ 1 queued")
+            await pilot.press("s")
+            await sees(pilot, "⋯ queued  comment on #1")
+            assert alice("queue", "drop", "--all", "--yes").code == 0
+            await sees(pilot, "nothing waits ✓")
+        finally:
+            released.set()

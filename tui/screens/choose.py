@@ -89,7 +89,8 @@ class Choose(Card):
 class ChooseSeveral(Choose):
     """A card in which the space key marks and unmarks names, and enter applies the changes. `offered`: for
     each name the parts of its row. `on`: the names that are marked at first. They are listed even if they are
-    not among `offered`. `apply`: called with the names that were added and the names that were removed."""
+    not among `offered`. `apply`: called with the names that were added and the names that were removed.
+    `other`: called with a typed text that no name contains; without it, the card says so."""
 
     ENTER = "apply"
 
@@ -99,10 +100,11 @@ class ChooseSeveral(Choose):
         offered: Mapping[str, Sequence[Part]],
         on: Sequence[str],
         apply: Callable[[list[str], list[str]], None],
+        other: Callable[[str], None] | None = None,
     ) -> None:
         self._offered: dict[str, Sequence[Part]] = {name: ((safe(name), "text"),) for name in on}
         self._offered |= offered
-        self._before, self._on, self._apply = tuple(on), set(on), apply
+        self._before, self._on, self._apply, self._other = tuple(on), set(on), apply, other
         super().__init__(what, self._rows(), lambda key: None)
 
     def _rows(self) -> list[Item]:
@@ -130,7 +132,11 @@ class ChooseSeveral(Choose):
         or unmarked if it was marked."""
         lines.ready()
         if typed.strip() and lines.key is None:
-            super()._choose(lines, typed)
+            if self._other is None:
+                super()._choose(lines, typed)
+            else:
+                self.app.pop_screen()
+                self._other(typed.strip())
             return
         if typed.strip() and self._on == set(self._before):
             self._toggle()

@@ -93,6 +93,8 @@ class Home(Answered):
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
+        if self.has_widgets:
+            self.drop_declined()  # the inbox answers as well
         self._look_at_machine()
 
     def on_screen_suspend(self) -> None:
@@ -147,6 +149,10 @@ class Home(Answered):
         if self._inbox_words != "empty ✓":
             self._inbox_words = f"not known; {self._key_of('refresh')} asks again"
             self.paint()
+
+    def drop_declined(self) -> None:
+        self._inbox = self.without_declined(self._inbox)
+        self.paint()
 
     def _paint_repos(self, repos: list[Repo], at: float) -> None:
         self._repos = {repo.id: repo for repo in repos}

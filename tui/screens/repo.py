@@ -44,7 +44,7 @@ TABS: tuple[tuple[str, type[View]], ...] = (
     ("Insights", Insights),
     ("Settings", Settings),
 )
-TABS_CODE = 2  # the number of the tab Code
+TABS_CODE, TABS_ISSUES = 2, 3  # the numbers of the tabs Code and Issues
 SHORT = {  # names of tabs on a narrow screen
     "Overview": "Over",
     "Proposals": "Prop",
@@ -117,6 +117,8 @@ class RepoScreen(RepoPage):
         return self.repo, self.view is not None and self.view.is_mounted and self.view.mine()
 
     def expect_new(self, noun: str, name: str) -> None:
+        if noun in ("issue", "proposal") and self._tab != TABS_ISSUES:
+            self.show_tab(TABS_ISSUES)
         for view in self._views.values():
             view.expect_new(noun, name)
 

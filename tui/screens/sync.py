@@ -75,6 +75,7 @@ class Sync(SplitScreen):
     def on_mount(self) -> None:
         super().on_mount()
         self.paint()
+        self.svc.look_at_outbox()
         self._ask_agent()
         self.set_interval(EVERY, self._ask_agent)
 
@@ -91,9 +92,7 @@ class Sync(SplitScreen):
             self.paint()
 
     def _ask_agent(self) -> None:
-        """Ask the agent for the watched folders. Read the outbox as well, because other processes also send
-        from it."""
-        self.svc.look_at_outbox()
+        """Ask the agent for the watched folders."""
         machine = self.svc.machine
         if machine is not None:
             self._at_agent(machine.status)

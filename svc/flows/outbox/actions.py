@@ -135,11 +135,13 @@ class SentByAnother(ClientError):
 
 class Report(msgspec.Struct):
     """The result of sending the queued actions. `sent` and `refused` are actions. `stopped` maps (server,
-    account) to the reason why the other actions of this account were not sent."""
+    account) to the reason why the other actions of this account were not sent. `numbers` maps the id of a
+    sent action to the number of the issue or proposal that the action made."""
 
     sent: list[QueuedAction] = msgspec.field(default_factory=list)
     refused: list[QueuedAction] = msgspec.field(default_factory=list)
     stopped: dict[tuple[str, str], str] = msgspec.field(default_factory=dict)
+    numbers: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 def open_outbox(home: Home) -> Outbox:
@@ -256,7 +258,7 @@ def _replay_account(
 ) -> None:
     """Send the queued actions of one account, and add the results to `report`. `which` is (origin, account,
     path of the actions). If the path is None, all actions of the account are sent."""
-    from localstore.core.model import document
+    from localstore.core.model import document, issue, proposal
     from svc.flows.outbox import document_edits
 
     while (entry := outbox.next(*which)) is not None:
@@ -282,6 +284,8 @@ def _replay_account(
         else:
             outbox.remove(entry.id)
         report.sent.append(entry)
+        if call.action.endpoint in (issue.CREATE, proposal.CREATE):
+            report.numbers[entry.id] = answer.number
         on_action(entry, None)
 
 

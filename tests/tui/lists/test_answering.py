@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.svc.conftest import Svc
+from tests.tui.conftest import shown
 from tests.tui.proposal.test_proposals import other, proposal
-from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_app import press, project, sees, settle, soon
 from tui.app import SvcApp
 
 __all__ = ["other", "project", "proposal"]
@@ -61,9 +62,9 @@ async def test_a_report_opens_the_tab_that_lists_it(
         await sees(pilot, "Reports in confidence", "Tokens leak")
 
 
-async def test_an_invitation_is_accepted_from_home(
-    alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_app: Open
-) -> None:
+@pytest.fixture
+def invited(alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Invites the account to a repository of somebody else. Returns the name of that repository."""
     me, mine = os.environ["TEST_HANDLE"], os.environ["SVC_HOME"]
     theirs = f"{me[:30]}-c/theirs"
     monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
@@ -71,6 +72,10 @@ async def test_an_invitation_is_accepted_from_home(
     assert alice("repo", "create", "theirs").code == 0
     assert alice("repo", "collaborator", "add", me, "--role", "write", "-R", theirs).code == 0
     monkeypatch.setenv("SVC_HOME", mine)
+    return theirs
+
+
+async def test_an_invitation_is_accepted_from_home(alice: Svc, invited: str, open_app: Open) -> None:
     async with open_app().run_test(size=(120, 30)) as pilot:
         await settle(pilot)
         await sees(pilot, "invites you", "enter answers: accept or decline", "offers the role write")
@@ -78,5 +83,21 @@ async def test_an_invitation_is_accepted_from_home(
         await sees(pilot, "▌accept", "decline")
         await press(pilot, "enter")
         await sees(pilot, "accepted ✓", "You have the role write", "Repositories 1", "▌  t-test")
-    viewer = json.loads(alice("repo", "view", theirs, "--json", "viewer").out)["viewer"]
+    viewer = json.loads(alice("repo", "view", invited, "--json", "viewer").out)["viewer"]
     assert viewer["role"] == "write"
+
+
+@pytest.mark.parametrize("keys", [(), ("i",)])
+async def test_declined_goes(invited: str, open_app: Open, keys: tuple[str, ...]) -> None:
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, *keys)
+        await sees(pilot, "Needs me 1", "enter answers: accept or decline")
+        await press(pilot, "enter", *"decl", "enter")
+        await sees(pilot, "Declined the invitation")
+        await soon(
+            pilot, lambda: "Needs me" not in shown(pilot.app) and "invites you" not in shown(pilot.app)
+        )
+        if keys:
+            text = await press(pilot, "escape")
+            assert "Needs me" not in text and "invites you" not in text

@@ -119,8 +119,14 @@ async def test_what_blocks_a_merge_is_listed_with_the_ways_on(
         await press(pilot, "escape")
         text = await sees(pilot, "merge     ◷ merges when it is approved  squash,", "M cancel the merge")
         assert "M to cancel it" in " ".join(text.replace("│", " ").split())
+        assert "blocked" not in text and "needs an approval" not in text  # which is said once
         await press(pilot, "escape")
         await sees(pilot, "◷ merges by itself")
+        for size in ((120, 30), (200, 40)):
+            await pilot.resize_terminal(*size)
+            text = await sees(pilot, "◷ merges when it is approved", "squash, signed by")
+            assert text.count("merges when") == 1 and "it waits" not in text
+        await pilot.resize_terminal(100, 30)
         await press(pilot, "enter", "r", "M")
         await sees(pilot, "◷ merges when it is approved", "squash, signed by @")
         await sees(pilot, "▌cancel it", "enter cancel the merge that waits")

@@ -85,7 +85,8 @@ async def test_title_and_text_begin_with_the_seals_and_the_title_is_typed_in_its
         assert prompt.region.y == form.content_region.y and prompt.region.width == form.content_region.width
         await press(pilot, "ctrl+u")
         burst(pilot, *"Even", "ctrl+s", "r")
-        await sees(pilot, "Even", "Proposals open · 2")
+        text = await sees(pilot, "Even", "Proposals open · 2", "#3 opened: Even")
+        assert any("▌" in row and "#3 Even" in row for row in text.splitlines()), text
     made = json.loads(alice("pr", "view", "3", "--json", "head,title,body").out)
     assert made == {"head": "newer", "title": "Even", "body": "- Fifth\n- Sixth"}
     assert waiting(alice) == []
@@ -131,6 +132,30 @@ async def test_reviewers_are_chosen_among_the_people_of_the_repository(
         assert f"☐ @{me}\n" not in text and f"☐ @{me} " not in text  # nobody reviews their own
         await press(pilot, "space", "enter")
         await sees(pilot, f"reviewers @{me[:30]}-ben")
+
+
+async def test_the_form_shows_the_seals_and_files_of_the_proposal(branches: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p", "a")
+        await sees(pilot, "Not proposed yet 2", "▌newer")
+        await press(pilot, "enter")
+        await sees(pilot, "Seals 2", " Sixth", " Fifth", "Files 1", "A 1.txt  +3")
+        await pilot.resize_terminal(100, 40)
+        await sees(pilot, "as others will see it", "Seals 2", "Files 1", "A 1.txt")
+
+
+async def test_a_new_proposal_is_shown_wherever_its_form_was_opened(branches: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "1")
+        await press(pilot, "colon", *"pr create", "enter")
+        await sees(pilot, "Not proposed yet 2", "▌newer")
+        await press(pilot, "enter")
+        await sees(pilot, "title     Sixth")
+        await press(pilot, "ctrl+s")
+        text = await sees(pilot, "#3 opened: Sixth", "Proposals open · 2")
+        assert any("▌" in row and "#3 Sixth" in row for row in text.splitlines()), text
 
 
 def test_title_and_text_of_seals() -> None:

@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 from localstore.core.model.check import SealCheck
 from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
+from tests.tui.conftest import shown
 from tests.tui.test_app import open_proposal, press, project, sees, settle, soon
 from tests.tui.test_issues import NOWHERE, api, waiting
 from tui.app import SvcApp
@@ -510,3 +511,32 @@ async def seen(pilot: Pilot[None], words: str) -> str:
         await asyncio.sleep(0.05)
         text = await settle(pilot)
     return text
+
+
+async def test_who_reviews_is_chosen_among_the_people_of_the_repository(
+    proposal: str,
+    alice: Svc,
+    other: Callable[..., None],
+    open_app: Open,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ben, mine = f"{os.environ['TEST_HANDLE'][:30]}-b", os.environ["SVC_HOME"]
+    assert alice("repo", "collaborator", "add", ben, "--role", "write").code == 0
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    assert alice("repo", "invite", "accept", proposal).code == 0
+    monkeypatch.setenv("SVC_HOME", mine)
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await open_proposal(pilot, "enter", "3", "p")
+        await sees(pilot, "Because it is odd", "● live")
+        await press(pilot, "v")
+        await sees(pilot, "who reviews #1", f"☐ @{ben}")
+        await press(pilot, "space", "enter")
+        await sees(pilot, f"? @{ben}  requested")
+        await press(pilot, "v")
+        await sees(pilot, f"☑ @{ben}")
+        await press(pilot, "space", "enter")
+        await soon(pilot, lambda: "requested" not in shown(pilot.app))
+        await press(pilot, "v", *"nobody", "enter")
+        await sees(pilot, "nobody")

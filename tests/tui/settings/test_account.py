@@ -23,7 +23,9 @@ async def test_the_account(project: str, alice: Svc, open_app: Open) -> None:
     async with open_app().run_test(size=(100, 60)) as pilot:
         await settle(pilot)
         text = await press(pilot, "a")
-        assert "Sessions 1" in text and "● this one" in text
+        assert "Sessions 1" in text and "● this session" in text and "this one" not in text
+        own = [row for row in text.splitlines() if "device  ● " in row or "✓ active   ● " in row]
+        assert len(own) == 2 and all("in use now" in row for row in own)
         assert "organisations" in text and ":auth key list" in text and ":doc list" in text
         await to(pilot, "list", "org list")
         await press(pilot, "enter")

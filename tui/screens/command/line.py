@@ -62,6 +62,7 @@ class CommandLine(Card):
         self.query_one("#candidates", Lines).show(
             sequence(candidates), candidates[0].key if candidates else None
         )
+        self._say_position()
 
     def _candidates(self) -> list[Item]:
         words = self._line.split(" ")

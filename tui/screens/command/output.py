@@ -31,6 +31,7 @@ DONE = "done"  # the state of a command that succeeded
 RUNNING: Part = ("running", "dim")
 SUCCEEDED: Part = (DONE, "good")
 FRAME = 4  # columns of the frame around the output, with its blanks
+OVER_TIME = 1.0  # seconds between the first and the last line of a command that does not print all at once
 LATE = 2.0  # seconds after which a command that still runs gets a screen
 REASONS = 3  # lines of the reason of a failure that are said in place
 ERROR = "svc: "
@@ -57,12 +58,19 @@ class Command:
         self.show = show
         self.text, self.state = "", RUNNING
         self.began_at = self.ended_at = time.monotonic()
+        self.printed_at: float | None = None  # when the first text came
         self.begun = False
         self._stopped = threading.Event()
 
     @property
     def runs(self) -> bool:
         return self.state == RUNNING
+
+    @property
+    def prints_over_time(self) -> bool:
+        """Whether the command prints its lines one after the other, such as while it waits for something, and
+        not all at once."""
+        return self.printed_at is not None and self.ended_at - self.printed_at >= OVER_TIME
 
     def stop(self) -> None:
         self._stopped.set()
@@ -97,6 +105,8 @@ class Command:
 
     def _tell(self, text: str, state: Part) -> None:
         self.text, self.state, self.ended_at = text, state, time.monotonic()
+        if text and self.printed_at is None:
+            self.printed_at = self.ended_at
         self.show(text, state)
 
     @property
@@ -254,8 +264,8 @@ class Output(Over):
         failed = self._command.state not in (RUNNING, SUCCEEDED)
         width = inner_width(self.app.size.width)
         sheet.show([Item(None, row) for row in rows_of(self._lines, width, failed)])
-        if self._command.runs:
-            sheet.go(len(sheet.rows) - 1)  # like a terminal, a running command shows its last line
+        if self._command.runs and self._command.prints_over_time:
+            sheet.go(len(sheet.rows) - 1)  # like a terminal
         self._name_frame()
 
     def on_lines_moved(self, event: Lines.Moved) -> None:

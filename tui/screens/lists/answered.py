@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 ANSWERS: dict[str, tuple[str, Part]] = {
     "accept": ("accepting", ("accepted ✓", "good")),
     "grant": ("granting", ("granted ✓", "good")),
-    "decline": ("declining", ("declined", "dim")),
+    "decline": ("declining", ("", "dim")),  # the row goes
 }
 
 
 class Answered(SplitScreen):
-    """A screen with rows of the inbox. A row that is answered says how it was answered, and stays until the
-    screen is left, although the server lists it no longer."""
+    """A screen with rows of the inbox. A row that is accepted or granted says so, and stays until the screen
+    is left, although the server lists it no longer. A row that is declined goes at once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,13 +37,22 @@ class Answered(SplitScreen):
     def keep_answered(self, now: list[InboxItem], before: list[InboxItem]) -> list[InboxItem]:
         """Returns the rows that the inbox shows: the rows that the server lists now, and the rows that the
         user has answered on this screen. The server does not list answered rows any more, but they keep their
-        places here. `before`: the rows that were shown until now."""
+        places here. Declined rows are left out, although the server still lists them for some moments.
+        `before`: the rows that were shown until now."""
         listed = {item.id for item in now}
         items = list(now)
         for place, item in enumerate(before):
             if item.id in self.given and item.id not in listed:
                 items.insert(place, item)
-        return items
+        return self.without_declined(items)
+
+    def without_declined(self, items: list[InboxItem]) -> list[InboxItem]:
+        """Returns these rows without those that were declined on this or another screen."""
+        return [item for item in items if (item.id, item.updated_at) not in self.svc.declined]
+
+    def drop_declined(self) -> None:
+        """Called when a row was declined. Takes the declined rows out of the list, and paints it."""
+        raise NotImplementedError
 
     def give(self, item: InboxItem, answer: str, words: list[str]) -> None:
         """Give an answer to a row, by a command of svc."""
@@ -52,6 +61,12 @@ class Answered(SplitScreen):
         self.paint()
 
         def mark_row(succeeded: bool) -> None:
+            if succeeded and answer == "decline":
+                del self.given[item.id]
+                self.svc.declined.add((item.id, item.updated_at))
+                if self.remains:
+                    self.drop_declined()
+                return
             if succeeded:
                 self.given[item.id] = done
             else:

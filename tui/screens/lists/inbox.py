@@ -309,6 +309,10 @@ class Inbox(Answered):
         self.listen()
         self.paint()
 
+    def drop_declined(self) -> None:
+        self._items = self.without_declined(self._items)
+        self.paint()
+
     def queue_changed(self) -> None:
         self.paint()
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from textual.app import ComposeResult
 
+from localstore.core.model.access import Collaborator
 from localstore.core.model.check import Rollup, SealChecks
 from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.issue import Comment
@@ -15,10 +16,12 @@ from localstore.core.model.proposal import Proposal, Version
 from localstore.core.model.repo import Repo
 from localstore.core.model.review import Review
 from localstore.core.model.thread import Thread
+from svc.flows.place.rights import refusal
 from tui import contents
 from tui.actions import Action, spell_key
 from tui.changed import counts_of, sign_of
 from tui.listed import ListedProposal
+from tui.screens.base import READING_SECONDS
 from tui.screens.facts import beside_facts, fact_rows
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.review import VERDICTS, Reviewing, waiting
@@ -28,6 +31,7 @@ from tui.screens.proposal.words import (
     conflict_way_out,
     merges_when,
     reasons,
+    says_all_reasons,
     sign_of_check,
     signed_merge,
     state_of,
@@ -225,6 +229,7 @@ class ProposalScreen(Reviewing, Talk):
             (f"  {verdict[0]}" if verdict[0] else "", verdict[1]),
         ]
         is_open = proposal.state == "open"
+        is_blocked = is_open and not says_all_reasons(proposal)
         people = " ".join(f"@{person.handle or '?'}" for person in proposal.assignees)
         facts: list[tuple[str, list[Part]]] = [
             ("merge", self._signed_parts(proposal)),
@@ -237,7 +242,7 @@ class ProposalScreen(Reviewing, Talk):
             ("assigned", [] if self.has_facts else _said(people, "person")),
             ("reviewers", [] if self.has_facts else _reviewers(proposal)),
             ("state", _said(BLOCKS.get(proposal.merge_state, "") if is_open else "", "warn")),
-            ("blocked", _said("; ".join(reasons(proposal)) if is_open else "", "warn")),
+            ("blocked", _said("; ".join(reasons(proposal)) if is_blocked else "", "warn")),
             ("closes", _said(" ".join(f"#{number}" for number in proposal.closes), "accent")),
             ("before it", _said(" ".join(f"#{number}" for number in proposal.depends_on), "accent")),
         ]
@@ -367,14 +372,59 @@ class ProposalScreen(Reviewing, Talk):
     def do_reviewer(self) -> None:
         if self.one is None:
             return
-        requested = {reviewer.who.handle for reviewer in self.one.reviewers if reviewer.state == "requested"}
+        if refusal("collaborator.list", self.repo):
+            self._choose_reviewers(None)
+            return
+        waits = [True]
 
-        def done(typed: str) -> None:
+        def choose(collaborators: list[Collaborator], at: float) -> None:
+            if self.in_front and waits:
+                waits.clear()
+                self._choose_reviewers(collaborators)
+
+        self.hold_keys(READING_SECONDS)
+        read = contents.collaborators(self.repo.id)
+        self.svc.load(read, choose, lambda error: self._choose_reviewers(None))
+
+    def _choose_reviewers(self, collaborators: Sequence[Collaborator] | None) -> None:
+        """Let the user mark who is asked for a review, among the people with a role in the repository. If
+        these are unknown (None), among those who took part in the talk. A typed handle that is not among them
+        is asked too."""
+        from tui.screens.choose import ChooseSeveral
+
+        proposal = self.one
+        if proposal is None:
+            return
+        requested = [reviewer.who.handle for reviewer in proposal.reviewers if reviewer.state == "requested"]
+        talk = [comment.author.handle for comment in self.comments]
+        owner, viewer = self.repo.full_name.partition("/")[0], self.repo.viewer
+        people = [
+            *(person.account.handle for person in collaborators or () if person.state == "active"),
+            *(reviewer.who.handle for reviewer in proposal.reviewers),
+            *([self.svc.client.account] if viewer is not None and viewer.role else []),
+            *(handle for handle in talk if collaborators is None or handle == owner),
+        ]
+        author = proposal.author.handle  # nobody reviews a proposal of their own
+        handles = dict.fromkeys(handle for handle in people if handle and handle != author)
+        offered: dict[str, list[Part]] = {handle: [(f"@{safe(handle)}", "person")] for handle in handles}
+
+        def apply(added: list[str], removed: list[str]) -> None:
+            changes = {"add_reviewers": added, "remove_reviewers": removed}
+            self.patch(**{name: chosen for name, chosen in changes.items() if chosen})
+            self.say(
+                "  ".join([*(f"asking @{name}" for name in added), *(f"not @{name}" for name in removed)])
+            )
+
+        def ask_other(typed: str) -> None:
             handle = typed.strip().removeprefix("@").lower()
-            if handle:
-                self.patch(**{"remove_reviewers" if handle in requested else "add_reviewers": [handle]})
+            if handle == author:
+                self.say("nobody reviews a proposal of their own", "warn")
+            else:
+                apply([handle], [])
 
-        self.ask("handle of who is asked for a review; of one who is asked: no longer", done)
+        on = [handle for handle in requested if handle]
+        title = f"who reviews #{self.number}; or type a handle"
+        self.app.push_screen(ChooseSeveral(title, offered, on, apply, ask_other))
 
 
 def _said(words: str, role: str = "text") -> list[Part]:

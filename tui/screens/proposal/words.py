@@ -66,6 +66,12 @@ def merges_when(proposal: Proposal) -> str:
     return f"{WAITS} merges when {', '.join(others)}{' and ' if others else ''}{last}"
 
 
+def says_all_reasons(proposal: Proposal) -> bool:
+    """Returns whether a merge that is signed in advance names everything that it waits for, so that the
+    reasons need not be said again."""
+    return bool(merges_when(proposal)) and all(code in WHEN for code in proposal.blocked_by)
+
+
 def signed_merge(proposal: Proposal, now: float) -> list[Part]:
     """Returns parts that say with which strategy a merge is signed in advance, by whom, and when. Returns []
     if none is. `now`: seconds since 1970."""
@@ -88,8 +94,9 @@ def reasons_against(proposal: Proposal) -> list[str]:
 
 def refuses_merge(proposal: Proposal) -> str:
     """Returns the reason why no strategy can merge the proposal, on the server or on this machine. Returns ""
-    if a strategy can."""
-    waits = f"it waits: {'; '.join(reasons(proposal))}" if proposal.blocked_by else ""
+    if a strategy can, or if a merge that is signed in advance says what it waits for."""
+    unsaid = proposal.blocked_by and not says_all_reasons(proposal)
+    waits = f"it waits: {'; '.join(reasons(proposal))}" if unsaid else ""
     if proposal.merge_state != "conflicts":
         return waits
     return f"it conflicts with {proposal.base}; {conflict_way_out(proposal)}{f'. {waits}' if waits else ''}"

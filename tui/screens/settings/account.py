@@ -24,6 +24,7 @@ METER, LISTED = 20, 8  # columns of a meter, and rows of a list in the preview
 WHOLE = 40  # columns of a preview from which it shows the whole account beside the row
 HOUR, DAY = 3600.0, 86400.0
 NAME = 11  # columns of the name of a fact
+IN_USE = "in use now"
 Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
 PAIR: Line = (("  + let another device in", "accent"), ("  a code that works once: a", "dim"))
@@ -163,7 +164,8 @@ class Account(SplitScreen):
 
     def _session(self, session: Session) -> Item:
         now = self.svc.clock()
-        current: Part = ("● this one  ", "good") if session.current else ("", "text")
+        marker = "● " if self.narrow else "● this session  "
+        current: Part = (marker if session.current else "", "good")
         id_words = "" if self.narrow else f"  {session.id[:SHOWN]}"
         parts: tuple[Part, ...] = (
             (f"  {session.kind:<8}", "dim"),
@@ -173,24 +175,38 @@ class Account(SplitScreen):
         )
         when = brief if self.narrow else ago
         used = (
-            f"used {when(session.last_used_at, now)}"
+            IN_USE
+            if session.current
+            else f"used {when(session.last_used_at, now)}"
             if session.last_used_at
             else f"made {when(session.created_at, now)}"
         )
         return Item(("session", session.id), parts, ((f"{used} ", "dim"),), f"{session.kind} {session.label}")
 
+    def _is_here(self, device: RegisteredKey) -> bool:
+        """Returns whether the app uses a session that this device has signed in."""
+        return any(session.current and session.device_key_id == device.id for session in self._sessions or ())
+
     def _device(self, device: RegisteredKey) -> Item:
-        now = self.svc.clock()
         state: Part = ("✗ revoked  ", "bad") if device.revoked_at else ("✓ active   ", "good")
         id_words = "" if self.narrow else f"  {device.id[:SHOWN]}"
+        marker = "● " if self.narrow else "● this machine  "
         parts: tuple[Part, ...] = (
             ("  ", "text"),
             state,
+            (marker if self._is_here(device) else "", "good"),
             (safe(device.name) or "without a name", "dim" if device.revoked_at else "text"),
             (id_words, "dim"),
         )
-        used = (brief if self.narrow else ago)(device.last_used_at or device.created_at, now)
-        return Item(("device", device.id), parts, ((f"{used} ", "dim"),), device.name)
+        return Item(("device", device.id), parts, ((f"{self._use_of(device)} ", "dim"),), device.name)
+
+    def _use_of(self, device: RegisteredKey) -> str:
+        """Returns when a device was used, or when it was added if it never was."""
+        now, when = self.svc.clock(), brief if self.narrow else ago
+        if self._is_here(device):
+            return IN_USE
+        used = device.last_used_at
+        return f"used {when(used, now)}" if used else f"added {when(device.created_at, now)}"
 
     # --- the preview
 
@@ -219,7 +235,11 @@ class Account(SplitScreen):
             Block("Next", lambda wide: _help("x", f"ends it at once{more}", wide)),
         ]
         rows: list[Line] = [((safe(session.label) or "without a name", "title"),)]
-        rows += [(("● this one", "good"),)] if session.current else []
+        rows += (
+            [(("● this session", "good"), ("  of the app that you look at", "dim"))]
+            if session.current
+            else []
+        )
         return [*rows, BLANK, *lay_blocks([*blocks, *self._whole_account()], self.preview_width)]
 
     def _session_facts(self, session: Session, width: int) -> list[Line]:
@@ -229,7 +249,7 @@ class Account(SplitScreen):
             _fact("kind", KINDS.get(session.kind, session.kind)),
             _fact("id", session.id, "accent"),
             _fact("made", ago(session.created_at, now)),
-            _fact("used", ago(session.last_used_at, now) if session.last_used_at else "never"),
+            _fact("used", IN_USE if session.current else _ago_or_never(session.last_used_at, now)),
             (*_fact("ends", session.expires_at[:10]), *_left_of(session, now, width)),
             *([_fact("device", device.name or device.id[:SHOWN])] if device is not None else []),
         ]
@@ -246,7 +266,7 @@ class Account(SplitScreen):
                 *_cut("id", device.id, width),
                 *_cut("public key", device.public_key, width),
                 _fact("added", ago(device.created_at, now)),
-                _fact("used", ago(device.last_used_at, now) if device.last_used_at else "never"),
+                _fact("used", IN_USE if self._is_here(device) else _ago_or_never(device.last_used_at, now)),
             ]
 
         def helps(width: int) -> list[Line]:
@@ -262,7 +282,11 @@ class Account(SplitScreen):
         ]
         return [
             ((safe(device.name) or "without a name", "title"),),
-            (state, (f"  {ago(device.revoked_at, now)}" if device.revoked_at else "", "dim")),
+            (
+                state,
+                (f"  {ago(device.revoked_at, now)}" if device.revoked_at else "", "dim"),
+                ("  ● this machine" if self._is_here(device) else "", "good"),
+            ),
             BLANK,
             *lay_blocks([*blocks, *self._whole_account()], self.preview_width),
         ]
@@ -288,13 +312,12 @@ class Account(SplitScreen):
 
     def _used_rows(self, devices: Sequence[RegisteredKey]) -> list[Line]:
         """Returns a row for each device. The device that was used last comes first."""
-        now = self.svc.clock()
         newest = sorted(devices, key=lambda device: device.last_used_at or device.created_at, reverse=True)
         return [
             (
                 ("✓ ", "good"),
                 (safe(device.name) or device.id[:SHOWN], "text"),
-                (f"  used {ago(device.last_used_at or device.created_at, now)}", "dim"),
+                (f"  {self._use_of(device)}", "dim"),
             )
             for device in newest[:LISTED]
         ]
@@ -391,6 +414,10 @@ class Account(SplitScreen):
     def _chosen_session(self) -> Session | None:
         key = self.listed.key
         return next((session for session in self._sessions or [] if ("session", session.id) == key), None)
+
+
+def _ago_or_never(time: str | None, now: float) -> str:
+    return ago(time, now) if time else "never"
 
 
 def _fact(name: str, value: str, role: str = "text") -> Line:

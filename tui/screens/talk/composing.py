@@ -82,6 +82,11 @@ class Composing(CardPanes, Card):
         has no such line."""
         return ()
 
+    def contents_of(self, width: int) -> Sequence[tuple[Part, ...]]:
+        """Returns rows about what the new thing contains, to be shown below its text, for `width` columns.
+        Returns () if nothing is known about that."""
+        return ()
+
     def begin(self) -> None:
         """Called after the draft was read, and before the prompt for the title opens."""
 
@@ -170,17 +175,25 @@ class Composing(CardPanes, Card):
         if not self.previews and self.notes():
             rows += [Item(None, (("", "text"),)), Item(None, tuple(self.notes()))]
         if not self.previews and body:
-            width = max(20, min(self.WIDTH, self.app.size.width - 2 * MARGIN) - 5)
+            width = self._width
             rule = f"── as others will see it {'─' * width}"[:width]
             rows += [Item(None, (("", "text"),)), Item(None, ((rule, "line"),))]
             page = self._page.rows(body, width)
             rows += [item(("page", place), row) for place, row in enumerate(page)]
+        if not self.previews:
+            rows += [Item(None, row) for row in self.contents_of(self._width)]
         self.listed.linked = not self.previews
         self.listed.show(sequence(rows))
-        self.fit(max(len(rows), len(body.splitlines()) + HEAD) + 1)
+        beside = self.contents_of(self._width)
+        self.fit(max(len(rows), len(body.splitlines()) + len(beside) + HEAD) + 1)
         self.renew()
         if self._typed:
             self.call_after_refresh(self._place_typed)
+
+    @property
+    def _width(self) -> int:
+        """The columns inside the card."""
+        return max(20, min(self.WIDTH, self.app.size.width - 2 * MARGIN) - 5)
 
     def preview_of(self, key: Hashable) -> None:
         """Show the new text in the preview, as others will see it once it is sent."""
@@ -189,6 +202,7 @@ class Composing(CardPanes, Card):
         rows += fold([(safe(title), "title") if title else (f"no {self.TITLE} yet", "dim")], width)
         rows += [*fold(self.facts_of(), width), (("", "text"),)]
         rows += self.text_rows(body) if body.strip() else [(("no text", "dim"),)]
+        rows += self.contents_of(width)
         self.show_preview(key, "as others will see it", rows)
 
     # --- values

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tui.screens.repo_page import RepoPage
 
 CANDIDATES = 12  # that are named while a word is typed
+KINDS: Mapping[str, Kind] = {"issue": "issues", "proposal": "proposals"}  # noun → what lists it
 SHORT = 90  # columns below which rows say things in short
 
 
@@ -184,8 +185,16 @@ class Issues(Split, Acts):
         self.rest()
 
     def expect_new(self, noun: str, name: str) -> None:
-        if self._kind == f"{noun}s":
-            self._awaits = name, max((item.number for item in self._found), default=0)
+        kind = KINDS.get(noun)
+        if kind is None:
+            return
+        hidden = self.hides_rows() or self._filter.query.state != "open"
+        if kind != self._kind or hidden:  # the list does not show it
+            self._kind, self._found = kind, ()
+            self._filter = parse(kind, "")
+            if self.is_mounted:
+                self.listed.filter("")
+        self._awaits = name, max((item.number for item in self._found), default=0)
 
     def _new_one(self) -> int | None:
         """Returns the number of the issue or proposal that the user has just made. Returns None if there is

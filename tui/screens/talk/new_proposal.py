@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from rich.cells import cell_len
+
 from localstore.core.model import proposal as proposals
 from localstore.core.model.history import SealSummary
 from localstore.core.model.limits import ISSUE_TITLE_CHARS
@@ -14,11 +16,15 @@ from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.actions import Action
+from tui.changed import counts_of, sign_of
+from tui.contents import ChangedPaths
 from tui.screens.base import READING_SECONDS
+from tui.screens.lists.glance import seal_line
 from tui.screens.talk.composing import Composing
 from tui.text import Part, safe
 from tui.widgets.lines import Item
 
+BLANK: tuple[Part, ...] = (("", "text"),)
 NONE_TAKEN: Mapping[str, int] = MappingProxyType({})
 
 
@@ -62,8 +68,57 @@ class NewProposal(Composing):
         self.MORE = self._head = head
         self._taken = taken
         heads = {ref.name: ref.head for ref in refs if ref.type == "branch"}
-        self._seal, self._base_seal = heads.get(head), heads.get(repo.default_branch)
+        self._seal, self._heads = heads.get(head), heads
         self._branches = sorted(heads.keys() - {head}, key=lambda name: (name != repo.default_branch, name))
+        self._seals: list[SealSummary] | None = None  # that the proposal has, the newest first
+        self._files: ChangedPaths | None = None  # that it changes
+
+    def begin(self) -> None:
+        self._load_contents()
+
+    @property
+    def _base_seal(self) -> str | None:
+        """The newest seal of the base."""
+        return self._heads.get(self._base)
+
+    def _load_contents(self) -> None:
+        """Request the seals and the changed files of the proposal."""
+        seal, base = self._seal, self._base_seal
+        self._seals = self._files = None
+        if seal is None or base is None:
+            return
+
+        def paint_seals(seals: list[SealSummary], at: float) -> None:
+            if base == self._base_seal:
+                self._seals = seals
+                self.paint()
+
+        def paint_files(files: ChangedPaths, at: float) -> None:
+            if base == self._base_seal:
+                self._files = files
+                self.paint()
+
+        self.svc.load(contents.ahead(self.repo.id, seal, base), paint_seals)
+        self.svc.load(contents.changed_paths(self.repo.id, seal, base), paint_files)
+
+    def contents_of(self, width: int) -> Sequence[tuple[Part, ...]]:
+        """Returns a row for each seal of the proposal and for each file that it changes."""
+        rows: list[tuple[Part, ...]] = []
+        seals, files, now = self._seals, self._files, self.svc.clock()
+        if seals is not None:
+            more = "+" if len(seals) >= contents.RECENT else ""
+            rows += [BLANK, (("Seals ", "title"), (f"{len(seals)}{more}", "dim"))]
+            rows += [seal_line(seal, now) for seal in seals]
+        if files is not None:
+            more = "+" if files.more else ""
+            rows += [BLANK, (("Files ", "title"), (f"{len(files.items)}{more}", "dim"))]
+            for file in files.items:
+                path, counts = safe(file.path), counts_of(file)
+                room = width - 4 - sum(len(text) for text, _ in counts)
+                path = path if cell_len(path) <= room else "…" + path[1 - room :]
+                rows.append((sign_of(file), (f" {path}  ", "text"), *counts))
+            rows += [(("no file differs", "dim"),)] if not files.items else []
+        return rows
 
     def ask_first(self) -> None:
         """Let the user type the title. It begins with the title of the newest seal. The text of the proposal
@@ -123,7 +178,11 @@ class NewProposal(Composing):
         from tui.screens.choose import Choose
 
         items = [Item(name, ((safe(name), "text"),)) for name in self._branches]
-        self.app.push_screen(Choose("branch that it is for", items, lambda name: self.put("base", name)))
+        self.app.push_screen(Choose("branch that it is for", items, self._put_base))
+
+    def _put_base(self, name: str) -> None:
+        self.put("base", name)
+        self._load_contents()
 
     def do_send(self) -> None:
         """Put the new proposal into the outbox and send it."""

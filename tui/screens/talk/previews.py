@@ -18,7 +18,6 @@ from tui.screens.proposal.words import (
     BLOCKS,
     checks_of,
     merges_when,
-    reasons,
     refuses_merge,
     sign_of_check,
     signed_merge,
@@ -135,8 +134,8 @@ def people_facts(item: Issue | Proposal, colours: Colours, now: float) -> list[I
 
 
 def proposal_facts(proposal: Proposal, checks: SealChecks | None) -> list[Item]:
-    """Returns rows with the branches, checks and reviewers of a proposal, and with what its merge waits
-    for."""
+    """Returns rows with the branches, checks and reviewers of a proposal. They say what its merge waits for
+    if the head of the preview does not."""
     rollup: Line = (checks_of(proposal.checks, checks.items if checks is not None else ()),)
     each: list[Line] = [
         (
@@ -146,7 +145,8 @@ def proposal_facts(proposal: Proposal, checks: SealChecks | None) -> list[Item]:
         )
         for check in (checks.items if checks is not None else ())
     ]
-    waits = merges_when(proposal) or "; ".join(reasons(proposal)) or BLOCKS.get(proposal.merge_state, "")
+    reason = merges_when(proposal) or refuses_merge(proposal)
+    waits = "" if reason else BLOCKS.get(proposal.merge_state, "")
     return [
         *fact_rows("into", [(safe(proposal.base), "accent"), (f"  ← {safe(proposal.head)}", "accent")]),
         *fact_rows("merge", [(safe(waits) if proposal.state == "open" else "", "warn")]),
