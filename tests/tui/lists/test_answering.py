@@ -71,6 +71,8 @@ async def test_an_invitation_is_accepted_from_home(
     assert alice("repo", "create", "theirs").code == 0
     assert alice("repo", "collaborator", "add", me, "--role", "write", "-R", theirs).code == 0
     monkeypatch.setenv("SVC_HOME", mine)
+    async with open_app().run_test(size=(200, 30)) as pilot:
+        await sees(pilot, "offers the role write", "╭─ facts ─", "invited by", "stands until", "6 days left")
     async with open_app().run_test(size=(120, 30)) as pilot:
         await settle(pilot)
         await sees(pilot, "invites you", "enter answers: accept or decline", "offers the role write")
