@@ -314,21 +314,47 @@ class Kind(msgspec.Struct, frozen=True):
     size: int
 
 
+class Below(msgspec.Struct, frozen=True):
+    """What a folder contains, with all folders in it: how many files, the sum of their sizes in bytes, and
+    the kinds of files. `filtered`: other files are hidden from the user."""
+
+    files: int
+    size: int
+    kinds: list[Kind]
+    filtered: bool
+
+
 def kinds(repo_id: str, seal_id: str) -> Read[list[Kind]]:
     """Returns a request for the kinds of files in a seal, sorted by the sum of their sizes, the largest
     first. Files whose names have the same ending are of one kind."""
     query = TreeQuery(recursive=True)
 
     def call(api: Api) -> list[Kind]:
-        sizes: dict[str, list[int]] = {}
-        for entry in api.send(histories.TREE, query=query, id=repo_id, sha=seal_id).entries:
-            name = entry.path.rpartition("/")[2]
-            stem, _, ending = name.rpartition(".")
-            sizes.setdefault(ending.casefold() if stem else "other", []).append(entry.size)
-        ordered = [Kind(name, len(those), sum(those)) for name, those in sizes.items()]
-        return sorted(ordered, key=lambda kind: (-kind.size, kind.name))[:KINDS]
+        return _kinds_of(api.send(histories.TREE, query=query, id=repo_id, sha=seal_id))
 
     return Read(f"repos/{repo_id}/kinds/{seal_id}", list[Kind], call, final=True)
+
+
+def below(repo_id: str, seal_id: str, folder: str) -> Read[Below]:
+    """Returns a request for what a folder of a seal contains, with all folders in it."""
+    query = TreeQuery(path=folder, recursive=True)
+
+    def call(api: Api) -> Below:
+        tree = api.send(histories.TREE, query=query, id=repo_id, sha=seal_id)
+        sizes = [entry.size for entry in tree.entries if entry.kind != "dir"]
+        return Below(len(sizes), sum(sizes), _kinds_of(tree), tree.filtered)
+
+    return Read(f"repos/{repo_id}/below/{seal_id}/{folder}", Below, call, final=True)
+
+
+def _kinds_of(tree: Tree) -> list[Kind]:
+    sizes: dict[str, list[int]] = {}
+    for entry in tree.entries:
+        if entry.kind != "dir":
+            stem, _, ending = entry.path.rpartition("/")[2].rpartition(".")
+            sizes.setdefault(ending.casefold() if stem else "other", []).append(entry.size)
+    ordered = [Kind(name, len(those), sum(those)) for name, those in sizes.items()]
+    return sorted(ordered, key=lambda kind: (-kind.size, kind.name))[:KINDS]
 
 
 def labels(repo_id: str) -> Read[list[Label]]:

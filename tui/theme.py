@@ -69,6 +69,7 @@ _LABELS = 500  # colours of labels that are kept
 _READ = 4.5  # the least contrast of text, as WCAG 2 asks for
 _SEEN = 3.0  # the least contrast of a label's dot, as WCAG 2 asks for signs
 _SEEN_ON_LIGHT = 1.6  # the same on white, where the background is not known and most likely dark
+_DARK = 0.2  # the luminance below which text on a background has to be light
 _STEPS = 20  # by which a label's colour is brought towards one that is seen
 _BLACK, _WHITE = Color.parse("#000000"), Color.parse("#ffffff")
 
@@ -108,7 +109,7 @@ class Styles(dict[str, Style]):
         lacking = [on for on, least in grounds if contrast(colour, on) < least]
         if lacking:
             own = colour.get_truecolor()
-            to = (_WHITE if _luminance(lacking[0]) < 0.2 else _BLACK).get_truecolor()
+            to = (_WHITE if _luminance(lacking[0]) < _DARK else _BLACK).get_truecolor()
             mixed = (Color.from_triplet(blend_rgb(own, to, step / _STEPS)) for step in range(1, _STEPS + 1))
             colour = next(mix for mix in mixed if all(contrast(mix, on) >= least for on, least in grounds))
         return self._base + Style.from_color(colour)
@@ -120,21 +121,26 @@ class Styles(dict[str, Style]):
             other = Style(underline=True, reverse=True if how == "found" else None)
         else:
             other = Style(bgcolor=f"#{ground}" if len(ground) == 6 else f"color({int(ground) % 256})")
-        style = self[of] + other
-        self[role] = style if ground is None or of == "line" else self._readable(style, of)
+        lender = self if ground is None else self._lender(other.bgcolor)
+        style = lender[of] + other
+        self[role] = style if ground is None or of == "line" else lender._readable(style)
         return self[role]
 
-    def _readable(self, style: Style, of: str) -> Style:
-        """Returns the style of the role `of`, changed if its colour cannot be read on its background. Such a
-        colour is mixed with white or black as far as needed. The terminal's own colours are not known
-        exactly, so they stay. Only the faint ones are replaced by the colour of normal text."""
+    def _lender(self, ground: Color | None) -> Styles:
+        """Returns the theme whose colours are used on a background. How the terminal's own colours look on it
+        is unknown, so a theme that has no others takes those of a theme that has."""
+        if ground is None or self._base.bgcolor is not None or not self._coloured:
+            return self
+        return THEMES["dark" if _luminance(ground) < _DARK else "light"]
+
+    def _readable(self, style: Style) -> Style:
+        """Returns the style, changed if its colour cannot be read on its background. The colour is then mixed
+        with white or black as far as needed."""
         colour, ground = style.color, style.bgcolor
-        if colour is None or ground is None:
+        if colour is None or ground is None or colour.is_system_defined:
             return style
-        if colour.is_system_defined:
-            return self["text"] + Style(bgcolor=ground.name) if of in FAINT else style
         system = ColorSystem.EIGHT_BIT if ground.type == ColorType.EIGHT_BIT else ColorSystem.TRUECOLOR
-        own, to = colour.get_truecolor(), (_WHITE if _luminance(ground) < 0.2 else _BLACK).get_truecolor()
+        own, to = colour.get_truecolor(), (_WHITE if _luminance(ground) < _DARK else _BLACK).get_truecolor()
         for step in range(_STEPS + 1):
             mixed = Color.from_triplet(blend_rgb(own, to, step / _STEPS)).downgrade(system)
             if contrast(mixed, ground) >= _READ:

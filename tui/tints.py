@@ -39,10 +39,10 @@ class Tints(NamedTuple):
         return f"on {self.add_words if kind == 'add' else self.delete_words} {role}"
 
 
-# The 256 colours have no dark green or red besides 22 and 52, which glare behind more than some words: there
-# numbers and signs have the colour as text.
+# The 256 colours have no darker green and red than 22 and 52. They do not glare where text on them has the
+# colours of the theme `dark`, brightened as far as needed.
 DARK = Tints("1b2c21", "24462f", "2f6a41", "33201f", "5a2a2a", "833333")
-DARK_256 = Tints("235", "236", "22", "235", "236", "52")
+DARK_256 = Tints("22", "22", "28", "52", "52", "88")
 LIGHT = Tints("e2f5e5", "c5ead0", "9fdfb0", "fce8e6", "f8cfcb", "f3aaa4")
 LIGHT_256 = Tints("194", "157", "157", "224", "217", "217")
 
@@ -50,13 +50,12 @@ LIGHT_256 = Tints("194", "157", "157", "224", "217", "217")
 def tints(colours: str, system: str | None, light: bool | None, no_color: bool) -> Tints | None:
     """Returns the backgrounds of changed lines. Returns None if changes are shown by the colour of the text
     alone. `colours`: name of the theme. `system`: how many colours the terminal has, such as `256` or
-    `truecolor`. `light`: whether its background is light, None if that is unknown."""
+    `truecolor`. `light`: whether its background is light, None if that is unknown. An unknown background
+    counts as dark. Text on the tints has colours of its own, so that a light terminal shows it well too."""
     if no_color or system not in ("256", "truecolor") or colours == "contrast":
         return None
     if colours != "terminal":
         light = colours == "light"
-    if light is None:
-        return None
     if system == "256":
         return LIGHT_256 if light else DARK_256
     return LIGHT if light else DARK

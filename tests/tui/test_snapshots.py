@@ -20,7 +20,7 @@ from textual.pilot import Pilot
 from svc.flows.apps.place import App, Apps
 from tests.llm.conftest import add
 from tests.svc.conftest import Svc
-from tests.tui.test_app import open_proposal, press, project, sees, settle
+from tests.tui.test_app import open_proposal, press, project, sees, settle, shown
 from tui.app import SvcApp
 
 __all__ = ["project"]
@@ -118,8 +118,21 @@ async def test_screens_look_as_they_did(
             await sees(pilot, words)
             await settle(pilot)
             found[name] = dumped(app)
+            assert empty_frames(shown(app)) == [], name
             await home(pilot)
     compare(found, width, height)
+
+
+def empty_frames(text: str) -> list[str]:
+    """Returns the titles of the frames in which nothing stands."""
+    rows, titles = text.splitlines(), []
+    for top, row in enumerate(rows):
+        for frame in re.finditer("╭[^╮]*╮", row):
+            inside = [below[frame.start() + 1 : frame.end() - 1] for below in rows[top + 1 :]]
+            ends = next(at for at, below in enumerate(rows[top + 1 :]) if below[frame.start()] == "╰")
+            if not "".join(inside[:ends]).strip():
+                titles.append(frame[0].strip("╭─╮ "))
+    return titles
 
 
 SPARSE: dict[str, tuple[dict[str, str], ColorSystem | None]] = {

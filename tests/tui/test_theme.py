@@ -22,7 +22,7 @@ from tui.theme import (
     label_role,
 )
 from tui.tints import Kind, tints
-from tui.widgets.strips import strip
+from tui.widgets.strips import strip, widen
 
 TEXT, LINES = 4.5, 3.0  # the least contrast, as WCAG 2 counts it
 
@@ -55,26 +55,55 @@ def test_a_role_stands_out_from_its_background(theme: str, role: str, system: Co
         assert segment.style is not None and readable(ground + segment.style, system) >= TEXT, over
 
 
-@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize(
+    ("theme", "light"),
+    [("dark", None), ("light", None), ("terminal", False), ("terminal", True), ("terminal", None)],
+)
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("kind", ["add", "delete"])
-def test_changed_lines_can_be_read_on_their_tints(theme: str, system: ColorSystem, kind: Kind) -> None:
+def test_changed_lines_can_be_read_on_their_tints(
+    theme: str, light: bool | None, system: ColorSystem, kind: Kind
+) -> None:
     name = "256" if system == ColorSystem.EIGHT_BIT else "truecolor"
-    grounds = tints(theme, name, None, no_color=False)
+    grounds = tints(theme, name, light, no_color=False)
     assert grounds is not None
     roles = [how(kind, role) for role in OF_CODE for how in (grounds.line, grounds.words)]
     roles += [grounds.mark(kind, role) for role in (kind, f"{kind}_mark")]
-    low = {role: readable(on_ground(theme, role), system) for role in roles}
+    low = {role: readable(THEMES[theme][role], system) for role in roles}
     assert {role: ratio for role, ratio in low.items() if ratio < TEXT} == {}
     seen = {THEMES[theme][how(kind, "text")].bgcolor for how in (grounds.line, grounds.words)}
     assert len(seen) == 2, "changed words differ from their line"
 
 
-def test_faint_text_on_a_tint_is_shown_as_text_where_the_terminal_chooses_the_colours() -> None:
+def test_tints_in_256_colours_are_green_and_red() -> None:
+    for light in (True, False, None):
+        grounds = tints("terminal", "256", light, no_color=False)
+        assert grounds is not None
+        for ground in (grounds.add, grounds.add_mark, grounds.add_words):
+            red, green, _ = Color.parse(f"color({ground})").get_truecolor()
+            assert green > red, ground
+        for ground in (grounds.delete, grounds.delete_mark, grounds.delete_words):
+            red, green, _ = Color.parse(f"color({ground})").get_truecolor()
+            assert red > green, ground
+
+
+def test_text_on_a_tint_has_the_colours_of_a_theme_that_knows_its_background() -> None:
     styles = THEMES["terminal"]
-    assert styles["on 1b2c21 comment"].color is styles["text"].color is None
-    assert styles["on 1b2c21 keyword"].color == styles["keyword"].color
+    assert styles["keyword"].color == Color.parse("magenta"), "which may not be seen on a tint"
+    assert styles["on 1b2c21 keyword"].color == THEMES["dark"]["on 1b2c21 keyword"].color
+    assert styles["on e2f5e5 text"].color == THEMES["light"]["text"].color
     assert styles["on 1b2c21 comment"].bgcolor == Color.parse("#1b2c21")
+
+
+def test_the_background_of_a_row_goes_on_up_to_the_frame() -> None:
+    styles = THEMES["terminal"]
+    row = strip([(" 9 ", "on 52 delete"), ("x", "on 52 text")], 8, styles, rest="on 52 text")
+    wide = widen(row, 1, 1)
+    assert wide.text == "  9 x     "
+    assert {segment.style.bgcolor for segment in wide if segment.style} == {Color.parse("color(52)")}
+    assert widen(row, 0, 0) is row
+    under = widen(strip([("word", "under add")], 4, styles), 1, 1)
+    assert [bool(segment.style and segment.style.underline) for segment in under] == [False, True, False]
 
 
 def test_without_colours_roles_differ_by_the_style_of_their_text() -> None:

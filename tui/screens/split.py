@@ -98,6 +98,7 @@ class Panes(Mixed):
     _terminal: Size | None = None  # the size of the terminal when the panes were made
     _previewed: Hashable | None = None
     _made: tuple[object, ...] = ()  # rows and facts of the preview, and its size
+    _lacks_facts = False  # whether what is previewed has no facts, so that the preview takes their room
     texts: Texts | None
 
     def two_panes(self) -> ComposeResult:
@@ -201,7 +202,7 @@ class Panes(Mixed):
                 lines.styles.border_top = ("round", css_colour(self._svc.colours, "line"))
         rows.styles.width = f"{self._share}%" if self.previews else "1fr"
         for facts in self.query(Facts):
-            facts.display = self.facts_shown
+            facts.display = self.facts_shown and not self._lacks_facts
             facts.styles.width = FACTS_WIDTH
             draw_frame(facts, "line")
             facts.border_title = "facts"
@@ -327,6 +328,12 @@ class Panes(Mixed):
     def _show_facts(self, facts: Sequence[Item]) -> None:
         for pane in self.query(Facts):
             pane.show(sequence(wrap_facts(facts, FACTS_WIDTH - FRAME) if self.facts_shown else ()))
+            lacks = not facts
+            if lacks is not self._lacks_facts:
+                self._lacks_facts = lacks
+                pane.display = self.facts_shown and not lacks
+                if self.facts_shown:
+                    self.call_after_refresh(self._again)  # the preview has another width
 
     def text_rows(self, text: str, lines: int = LINES, size: int = SIZE) -> Sequence[Row]:
         """Returns the rows of the beginning of a Markdown text, for the preview. `lines`, `size`: the most

@@ -17,6 +17,7 @@ from tui.widgets.patch import Key, LineColours, NotedRows, Patches, Spot, divide
 
 COLOURED = 24  # files whose colours are kept
 NOTE_MAX = 96  # columns of a note at most
+BESIDE = 86  # columns that old and new need to be read side by side
 
 Notes = Mapping[Spot, Sequence[Item]]
 
@@ -46,9 +47,11 @@ class Rooms(NamedTuple):
 
 
 class Diff(Lines):
-    """The list that shows changed files. `split`: old and new are side by side. `blanks`: changes of only
-    white space are shown too. `seen`: the paths of the files whose lines are folded away. `heads`: whether a
-    row with its name comes before each file."""
+    """The list that shows changed files. `split`: old and new are side by side, if there is room. `blanks`:
+    changes of only white space are shown too. `seen`: the paths of the files whose lines are folded away.
+    `heads`: whether a row with its name comes before each file."""
+
+    edges = (1, 1)
 
     def __init__(self, id: str | None = None, *, heads: bool = True) -> None:
         super().__init__(marked=False, searches=True, empty="no difference", id=id)
@@ -96,7 +99,7 @@ class Diff(Lines):
 
     def rebuild(self) -> None:
         """Make the rows again. The cursor stays on its line."""
-        half = (self.size.width - 3) // 2 if self.split else 0
+        half = (self.room - 3) // 2 if self.split and self.room >= BESIDE else 0
         look = LineColours(self._tints, self.colours)
         patches = Patches(self._files, half, blanks=self.blanks, seen=self.seen, heads=self.heads, look=look)
         notes = self._notes(self._rooms(half, patches)) if self._notes is not None else {}
@@ -121,7 +124,7 @@ class Diff(Lines):
             numbers, width = patches.digits + 1, max(12, half - patches.digits - 2)
             return Rooms(Room(numbers, width), Room(half + 3 + numbers, width))
         numbers = max((patches.numbers(file) for file in self._files), default=0) + 1
-        both = Room(numbers, max(12, min(NOTE_MAX, self.size.width - numbers - 1)))
+        both = Room(numbers, max(12, min(NOTE_MAX, self.room - numbers - 1)))
         return Rooms(both, both)
 
     def on_resize(self) -> None:

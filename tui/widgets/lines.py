@@ -21,7 +21,7 @@ from tui.display.hyperlinks import opened_by_terminal
 from tui.text import Part, columns, fold
 from tui.theme import THEMES
 from tui.widgets.framed import Framed
-from tui.widgets.strips import NO_LINKS, strip
+from tui.widgets.strips import NO_LINKS, strip, widen
 
 MARK = "▌"
 LINKED = ("link", "person")  # roles of parts that lead somewhere, in rows with targets
@@ -72,6 +72,7 @@ class Lines(Framed, can_focus=True):
     cursor moves."""
 
     DEFAULT_CSS = "Lines { height: 1fr; width: 1fr; }"
+    edges = (0, 0)  # blank columns at the left and at the right, which have the background of their row
 
     class Chosen(Message):
         def __init__(self, lines: Lines, key: Hashable) -> None:
@@ -385,9 +386,10 @@ class Lines(Framed, can_focus=True):
         of a note that says why."""
         styles = self.styles_of_theme
         index, second = self.top + y // self.tall, y % self.tall
-        width = self.size.width
+        width = self.room
         if index >= len(self.rows):
-            return strip(self._note_row(y, width) if not len(self.rows) else [], width, styles)
+            note = self._note_row(y, width) if not len(self.rows) else []
+            return widen(strip(note, width, styles), *self.edges)
         item = self.rows[index]
         chosen = item.key is not None and self.highlights(index)
         mark = [(MARK if chosen else " ", "marker")] if self.marked else []
@@ -399,7 +401,8 @@ class Lines(Framed, can_focus=True):
         bare = self._bare(item, len(mark), chosen)
         links = self._addresses(item, len(mark)) if item.targets else NO_LINKS
         line = strip([*mark, *parts], width + self.shift, styles, over, bare, links, item.rest)
-        return line.crop(self.shift, self.shift + width) if self.shift else line
+        line = line.crop(self.shift, self.shift + width) if self.shift else line
+        return widen(line, *self.edges)
 
     def _note_row(self, y: int, width: int) -> list[Part]:
         """Returns row `y` of the note of an empty list. The note has a margin around it if there is room for
@@ -414,6 +417,11 @@ class Lines(Framed, can_focus=True):
         if self.waiting:
             return self.waiting
         return self.unmatched if self.filtered else self.empty
+
+    @property
+    def room(self) -> int:
+        """The number of columns between the edges."""
+        return max(0, self.size.width - sum(self.edges))
 
     @property
     def _over(self) -> str:

@@ -143,7 +143,7 @@ class Patches:
         if kind == "hunk":
             return self._hunk_item(key, file, self._text(file, self._at[index]))
         if kind == "both":
-            return Item(key, (*self._side(file, index, old=True), (" │ ", "line"), *self._side(file, index)))
+            return self._item_of_both(key, file, index)
         if self._look is None:
             numbers = f"{key.old or '':>5} {key.new or '':>5} "
             mark = kind if kind == "text" else f"{kind}_mark"
@@ -296,7 +296,15 @@ class Patches:
         name: Part = (f"{was}{safe(file.path)}  ", "title")
         return ((f"{file.status:<9}", "dim"), name, *counts_of(file), *mark)
 
+    def _item_of_both(self, key: Key, file: ChangedFile, index: int) -> Item:
+        """Returns the row with a line of the old side and the one beside it. Their backgrounds go on up to
+        the line between the sides, and up to the right edge."""
+        old, new = self._side(file, index, old=True), self._side(file, index)
+        middle: tuple[Part, ...] = ((" ", old[-1][1]), ("│", "line"), (" ", new[-1][1]))
+        return Item(key, (*old, *middle, *new), rest=new[-1][1])
+
     def _side(self, file: ChangedFile, index: int, *, old: bool = False) -> list[Part]:
+        """Returns the parts of a line on one side. The last part is the area to the right of the text."""
         numbers, at = (self._old, self._at_old) if old else (self._new, self._at)
         number = numbers[index]
         if not number:

@@ -41,3 +41,19 @@ def strip(
     if used < width:
         segments.append(Segment(" " * (width - used), styles[rest] + over if over else styles[rest]))
     return Strip(segments, width)
+
+
+def widen(line: Strip, left: int, right: int) -> Strip:
+    """Returns a line with blanks at its left and right end. They have the background of the text beside
+    them."""
+    segments = [segment for segment in line if segment.text]
+    if not segments or not (left or right):
+        return line
+    first, last = (_ground(segments[end].style) for end in (0, -1))
+    return Strip([Segment(" " * left, first), *segments, Segment(" " * right, last)])
+
+
+def _ground(style: Style | None) -> Style | None:
+    return style and style.without_color + Style(
+        color=style.color, bgcolor=style.bgcolor, underline=False, strike=False, bold=False
+    )

@@ -76,6 +76,8 @@ def invited(alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 async def test_an_invitation_is_accepted_from_home(alice: Svc, invited: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(200, 30)) as pilot:
+        await sees(pilot, "offers the role write", "╭─ facts ─", "invited by", "stands until", "6 days left")
     async with open_app().run_test(size=(120, 30)) as pilot:
         await settle(pilot)
         await sees(pilot, "invites you", "enter answers: accept or decline", "offers the role write")

@@ -16,7 +16,7 @@ from tui.screens.code.changed_tree import Changes, TreeKey, TreeRows
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.seen import digest_of
 from tui.theme import THEMES
-from tui.tints import DARK, tints
+from tui.tints import DARK, DARK_256, tints
 from tui.widgets.coloured_file import FileColours, functions_around
 from tui.widgets.patch import Key, LineColours, Patches
 from tui.widgets.words import changed_words
@@ -152,6 +152,9 @@ def test_both_sides_show_what_changed() -> None:
     rows = Patches([changed("a.py", PATCH)], 30, look=LineColours(lambda: DARK, {}), heads=False)
     texts = [text for text, role in rows[3].left if role in ("on 833333 text", "on 2f6a41 text")]
     assert texts == ["a", "b"]
+    middle = [role for text, role in rows[3].left if text in (" ", "│")]
+    assert middle == ["on 33201f text", "line", "on 1b2c21 text"]
+    assert rows[3].rest == "on 1b2c21 text" and rows[1].rest == "text", "up to the frame"
     assert all(sum(len(text) for text, _ in rows[at].left) == 63 for at in range(1, len(rows)))
 
 
@@ -168,8 +171,8 @@ def test_the_heading_of_a_hunk_names_its_function() -> None:
 def test_grounds_are_there_where_they_can_be_read() -> None:
     assert tints("dark", "256", None, False) is not None
     assert tints("terminal", "truecolor", False, False) is DARK
+    assert tints("terminal", "256", None, False) is DARK_256, "most terminals are dark"
     for nothing in (
-        tints("terminal", "256", None, False),
         tints("dark", "standard", None, False),
         tints("dark", "truecolor", None, True),
         tints("contrast", "truecolor", None, False),
@@ -265,6 +268,45 @@ async def test_the_changes_follow_the_cursor_of_the_files(proposal: str, alice: 
         assert "def added" not in text
         await press(pilot, "k", "enter")
         await sees(pilot, "── M src/other.py", "+A = 3")
+
+
+async def test_both_sides_take_the_room_of_the_files(proposal: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await open_proposal(pilot, "enter", "3", "p")
+        await sees(pilot, "Because.")
+        await press(pilot, "enter", "j")
+        await sees(pilot, "▾ src", "+A = 2")
+        await press(pilot, "v")
+        text = await sees(pilot, "1 -A = 1", "f shows the files, which made room")
+        screen = pilot.app.screen
+        assert isinstance(screen, Files) and screen.diff.has_focus
+        assert "▾ src" not in text
+        left, right = text.index("A = 1"), text.index("A = 2")
+        assert "\n" not in text[left:right] and right - left > 40
+        await press(pilot, "P")
+        await sees(pilot, "old and new take the room of the files")
+        await press(pilot, "f")
+        text = await sees(pilot, "▾ src", "R more.py")
+        assert screen.listing.has_focus and "A = 1" not in text
+        await press(pilot, "enter")
+        await sees(pilot, "1 -A = 1")
+        await press(pilot, "v")
+        await sees(pilot, "▾ src", "+A = 2")
+        await press(pilot, "v")
+        await pilot.resize_terminal(80, 24)
+        text = await sees(pilot, "-A = 1", "+A = 2")
+        assert "│" not in text, "one column, because there is no room for two"
+
+
+async def test_both_sides_are_refused_where_they_cannot_be_read(proposal: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await open_proposal(pilot, "enter", "3", "p")
+        await sees(pilot, "Because.")
+        await press(pilot, "enter", "v")
+        text = await sees(pilot, "side by side needs 87 columns, and the terminal has 80")
+        assert "│" not in text
 
 
 async def test_a_note_stands_on_the_side_of_its_line(proposal: str, alice: Svc, open_app: Open) -> None:

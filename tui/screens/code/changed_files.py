@@ -21,13 +21,14 @@ from tui.screens.code.changed_tree import Changes, FileTree, TreeKey, TreeRows
 from tui.screens.code.differing import DIFF_ACTIONS, Differing
 from tui.screens.split import REST, STEP
 from tui.text import Part, safe
-from tui.widgets.diff import Diff
+from tui.widgets.diff import BESIDE, Diff
 from tui.widgets.frame import Line
 from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Lines
 
 GLIMPSE = 128 * 1024  # characters of a patch that are shown while the cursor is among the files
 SHARE, LEAST = 30, 30  # hundredths of the width that the files take, and columns at least
+FRAME = 4  # columns of the frame of the changes, with a blank at each side
 MOST = 48  # columns of the files at most, unless the user makes them wider
 NO_THREADS: Mapping[str, int] = MappingProxyType({})
 
@@ -173,7 +174,18 @@ class ChangedFiles(Differing, Base):
     @property
     def beside(self) -> bool:
         """Whether the tree of files is shown beside the changes."""
-        return self.app.size.width >= TWO_PANES and not self._hides
+        return self.app.size.width >= TWO_PANES and not self._hides and not self._crowded
+
+    @property
+    def _crowded(self) -> bool:
+        """Whether old and new are side by side and need the room of the tree."""
+        return self.diff.split and self.app.size.width - self._tree_width - FRAME < BESIDE
+
+    @property
+    def _tree_width(self) -> int:
+        """The columns of the tree beside the changes."""
+        width = max(LEAST, self.app.size.width * self.svc.shares.get("files", SHARE) // 100)
+        return min(width, self.app.size.width if "files" in self.svc.shares else MOST)
 
     def place(self) -> None:
         """Show the panes that fit: the tree and the changes in frames, or only one of them."""
@@ -183,17 +195,14 @@ class ChangedFiles(Differing, Base):
         wide = self.app.size.width >= TWO_PANES
         self._covers = self._covers and not beside
         tree.display, changes.display = beside or self._covers, beside or not self._covers
-        share = self.svc.shares.get("files", SHARE)
-        width = max(LEAST, self.app.size.width * share // 100)
-        most = self.app.size.width if "files" in self.svc.shares else MOST
-        tree.styles.width = min(width, most) if beside else "1fr"
+        tree.styles.width = self._tree_width if beside else "1fr"
         self.query_one("#file").display = not wide
         for lines in (tree, self.diff):
             if wide:
                 draw_frame(lines, "accent" if lines.has_focus else "line")
             else:
                 lines.styles.border = None
-        self.diff.styles.padding = (0, 1) if wide else (0, 0, 0, 1)
+        self.diff.edges = (1, 1) if wide else (1, 0)
         self._say_where()
 
     def on_descendant_focus(self) -> None:
@@ -294,7 +303,7 @@ class ChangedFiles(Differing, Base):
         if self.beside:
             self.set_focus(self.diff if self.listing.has_focus else self.listing)
             return
-        if self.app.size.width >= TWO_PANES:
+        if self.app.size.width >= TWO_PANES and not self._crowded:
             self._hides = False
         else:
             self._covers = not self._covers
@@ -310,9 +319,26 @@ class ChangedFiles(Differing, Base):
         else:
             self.do_tree()
 
+    def do_split(self) -> None:
+        """Show old and new side by side, or in one column again. The tree makes room for both sides."""
+        width, diff, before = self.app.size.width, self.diff, self.beside
+        if not diff.split and width < BESIDE + sum(diff.edges):
+            self.tell(f"side by side needs {BESIDE + sum(diff.edges)} columns, and the terminal has {width}")
+            return
+        diff.split, self._covers = not diff.split, False
+        if before and not self.beside:
+            self._show_pane(diff)  # its new width makes the rows
+            self.tell("f shows the files, which made room")
+            return
+        self.place()
+        diff.rebuild()
+
     def do_hide_tree(self) -> None:
         if self.app.size.width < TWO_PANES:
             self.tell(f"the files stand beside the changes from {TWO_PANES} columns; f shows them")
+            return
+        if self._crowded:
+            self.tell("old and new take the room of the files; f shows them, v puts them in one column")
             return
         self._hides = not self._hides
         self._show_pane(self.diff)

@@ -72,7 +72,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
     DEFAULT_CSS = """
     Code #tree_pane { width: 32; }
     Code #file_pane { width: 1fr; }
-    Code #seal_pane { width: 1fr; padding: 0 1; }
+    Code #seal_pane { width: 1fr; }
+    Code #seal_pane #about { padding: 0 1; }
     Code #people { width: 32; }
     """
 
@@ -318,10 +319,10 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         else:
             self._show_large(str(key[1]))
 
-    def show_no_file(self) -> None:
+    def show_no_file(self, path: str, *, is_folder: bool) -> None:
         self.path = self._blob = None
         self.show_picture(None)
-        self.place_facts()
+        self.show_facts_of(path, is_folder=is_folder)
 
     def size_of(self, path: str) -> int | None:
         return self._sizes.get(path)
@@ -359,7 +360,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             file.waiting = "◐ asking the server"
             self._head(safe(path), "")
         self.path, self._mode, self._playing = path, "file", None
-        self._glimpsed = glimpsed
+        self._glimpsed, self._glimpsed_path = glimpsed, (path, False)
         self._rests_no_more()
         self._arrange()
         self._tell_here()

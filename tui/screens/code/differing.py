@@ -10,7 +10,7 @@ from localstore.core.model.history import ChangedFile
 from tui import contents
 from tui.actions import Action
 from tui.widgets.coloured_file import TEXT_MAX, FileColours, colours_of
-from tui.widgets.diff import Diff
+from tui.widgets.diff import BESIDE, Diff
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -47,7 +47,11 @@ class Differing(Mixed):
         raise NotImplementedError
 
     def do_split(self) -> None:
-        self.diff.toggle_split()
+        diff = self.diff
+        if not diff.split and diff.room < BESIDE:
+            self.tell(f"side by side needs {BESIDE} columns, and there are {diff.room}; enter opens the seal")
+        else:
+            diff.toggle_split()
 
     def do_blanks(self) -> None:
         self.diff.toggle_blanks()

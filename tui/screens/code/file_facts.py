@@ -1,4 +1,4 @@
-"""A column of facts about the file that the tab Code shows, on a very wide screen."""
+"""A column of facts about the file or folder that the tab Code shows, on a very wide screen."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from localstore.core.model.history import SealSummary
 from svc.console.table import size
 from tui import contents
+from tui.contents import Below
 from tui.screens.base import FACTS_BESIDE
 from tui.screens.code.file_view import FileView
 from tui.screens.code.seal_rows import subject_of
@@ -17,44 +18,104 @@ from tui.widgets.lines import Item, sequence
 
 WIDTH = 46  # columns, with the frame
 LISTED = 12  # seals of the history
+ENDING, KINDS = 12, 8  # columns of the ending of files' names; kinds of files that are listed
 
 
 class FileFacts(FileView):
-    """Shows facts about the open file in the column `facts`: who changed it last, who has changed it before,
-    and its history."""
+    """Shows facts about a file or folder in the column `facts`: what a folder contains, who changed it last,
+    who has changed it before, and its history."""
 
-    _of_file: tuple[str, str] = ("", "")  # seal and path of the file that the facts are about
+    _of_file: tuple[str, str, bool] = ("", "", False)  # seal and path of what the facts are about; a folder
+    _glimpsed_path: tuple[str, bool] | None = None  # what the pane of the file shows; whether it is a folder
+    _seals_of: Sequence[SealSummary] | None = None  # None until they are read
+    _below: Below | None = None  # what the folder contains, None until it is read
+    _unread = ""  # says that the facts cannot be read
 
     def place_facts(self) -> None:
-        """Show the column of facts if the tab shows a file and there is room. If another file is open now,
-        request the facts about it."""
+        """Show the column of facts if there is room and something to show facts about. If another file or
+        folder is shown now, request the facts about it."""
         facts = self.query_one("#facts", Facts)
         wide = self.app.size.width >= FACTS_BESIDE and self._mode == "file" and not self.replaying
-        facts.display = wide and self.of.seal is not None and not self.query_one("#people").display
-        about = (self.of.seal or "", self.path or "")
-        if not facts.display or about == self._of_file:
+        path, is_folder = (
+            (self.path, False) if self.path is not None else self._glimpsed_path or (None, False)
+        )
+        has_room = wide and self.of.seal is not None and not self.query_one("#people").display
+        facts.display = has_room and path is not None
+        about = (self.of.seal or "", path or "", is_folder)
+        if not facts.display or (about == self._of_file and not self._unread):
             return
         self._of_file = about
+        self._seals_of, self._below, self._unread = None, None, ""
         facts.styles.width = WIDTH
         frame(facts, "facts", bright=False)
-        facts.show(())
-        if self.path is None:
-            return
-        seal, path = about
+        self._paint_facts()
+        seal, path, _ = about
         ref = self.of.ref_name if seal == self.of.head else seal  # as the key for the history asks
 
         def paint(seals: list[SealSummary], at: float) -> None:
-            if self._of_file == about and self.is_attached:
-                rows = wrap_facts(self._fact_rows(seals), WIDTH - FRAME)
-                self.query_one("#facts", Facts).show(sequence(rows))
+            if self._of_file == about:
+                self._seals_of = seals
+                self._paint_facts()
 
-        self.svc.load(contents.history(self.of.repo.id, ref, path), paint, lambda error: None)
+        def count(below: Below, at: float) -> None:
+            if self._of_file == about:
+                self._below = below
+                self._paint_facts()
 
-    def _fact_rows(self, seals: Sequence[SealSummary]) -> list[Item]:
+        def miss(error: BaseException) -> None:
+            if self._of_file == about:
+                self._unread = "not read; r asks again"
+                self._paint_facts()
+
+        if is_folder:
+            self.svc.load(contents.below(self.of.repo.id, seal, path), count, miss)
+        self.svc.load(contents.history(self.of.repo.id, ref, path or None), paint, miss)
+
+    def show_facts_of(self, path: str, *, is_folder: bool) -> None:
+        """Show the facts about a file or folder that is previewed although it is not open."""
+        self._glimpsed_path = path, is_folder
+        self.place_facts()
+
+    def _paint_facts(self) -> None:
+        if not self.is_attached:
+            return
+        rows = [*self._rows_of_folder(), *self._rows_of_seals()]
+        if not rows:
+            rows = [Item(None, ((self._unread or "◐ asking the server", "dim"),))]
+        self.query_one("#facts", Facts).show(sequence(wrap_facts(rows, WIDTH - FRAME)))
+
+    def _rows_of_folder(self) -> list[Item]:
+        """Returns rows with the number of files below a folder, their size, and their kinds."""
+        below = self._below
+        if below is None:
+            return []
+        count = f"{below.files} file{'' if below.files == 1 else 's'}"
+        hidden: Part = ("; others are hidden from you" if below.filtered else "", "dim")
+        kinds: list[list[Part]] = [
+            [
+                (f"{safe(kind.name)[:ENDING]:<{ENDING}}", "accent"),
+                (f"{kind.files:>6} file{' ' if kind.files == 1 else 's'}", "text"),
+                (f"  {size(kind.size):>9}", "dim"),
+            ]
+            for kind in below.kinds[:KINDS]
+        ]
+        if len(below.kinds) > KINDS:
+            kinds.append([(f"{len(below.kinds) - KINDS} more kinds", "dim")])
+        return [
+            *fact_rows("below it", [(count, "text"), (f"  {size(below.size)}", "text"), hidden]),
+            *fact_rows("kinds", *kinds),
+        ]
+
+    def _rows_of_seals(self) -> list[Item]:
+        """Returns rows with the newest seal of a file or folder, the size of a file, who changed it, and its
+        history."""
+        seals = self._seals_of
+        if seals is None:
+            return []
         if not seals:
             return fact_rows("last seal", [("none: it is not sealed yet", "dim")])
         now, newest, width = self.svc.clock(), seals[0], WIDTH - FRAME
-        blob_size = self.size_of(self.path or "")
+        blob_size = self.size_of(self._of_file[1])
         makers = Counter(seal.provenance.who.handle or "?" for seal in seals)
         people: list[list[Part]] = [
             [(f"@{safe(handle)}", "person"), (f"  {count} seal{'' if count == 1 else 's'}", "dim")]
@@ -68,7 +129,7 @@ class FileFacts(FileView):
             blank = " " * (width - len(age) - sum(len(text) for text, _ in cut))
             history.append([*cut, (f"{blank}{age}", "dim")])
         if len(seals) > LISTED:
-            history.append([(f"{len(seals) - LISTED} more: h", "dim")])
+            history.append([(f"{len(seals) - LISTED} more{'' if self._of_file[2] else ': h'}", "dim")])
         return [
             *fact_rows(
                 "last seal",

@@ -157,7 +157,7 @@ class FolderTree(Live):
     def _show_large(self, path: str) -> None:
         """Show the size of the file under the cursor, which is too large for a preview."""
         if self._shows_preview(("file", path)):
-            self.show_no_file()
+            self.show_no_file(path, is_folder=False)
             row = (("  not previewed; ", "dim"), ("enter", "accent"), (" opens it", "dim"))
             self.query_one("#file", Lines).show([Item(None, row)])
             self._head(safe(path), size(self._sizes[path]) if path in self._sizes else "")
@@ -168,7 +168,7 @@ class FolderTree(Live):
         file = self.query_one("#file", Lines)
         if not self._shows_preview(key):
             return
-        self.show_no_file()
+        self.show_no_file(path, is_folder=True)
         entries = sorted(folder.entries, key=lambda entry: (entry.kind != "dir", entry.path))
         file.show(sequence([_entry_row(entry) for entry in entries]))
         files = [entry.size for entry in entries if entry.kind != "dir"]
@@ -180,8 +180,9 @@ class FolderTree(Live):
             counted.append(f"{len(files)} file{'' if len(files) == 1 else 's'}, {size(sum(files))}")
         self._head(f"{safe(path)}/" if path else f"{safe(self.of.repo.name)}/", " · ".join(counted))
 
-    def show_no_file(self) -> None:
-        """Called before the pane of the file shows something that is not a file."""
+    def show_no_file(self, path: str, *, is_folder: bool) -> None:
+        """Called before the pane of the file shows something other than the text of a file. `path`: the file
+        or folder that it is about."""
         raise NotImplementedError
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from localstore.core.model.access import AccessRequest, Invite
@@ -9,7 +10,8 @@ from localstore.core.model.inbox import InboxItem
 from svc.flows.inbox_words import describe
 from tui import contents
 from tui.screens.choose import Choose
-from tui.text import Part, safe
+from tui.screens.facts import fact_rows
+from tui.text import Part, ago, safe
 from tui.widgets.lines import Item
 
 if TYPE_CHECKING:
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
     from tui.screens.split import Panes
 
 Line = tuple[Part, ...]
+Fact = Item  # a row of the column of facts
 OPEN = "open the repository"
+DAY = 86_400
+ASKED = {"invite.create": "invited by", "access.request": "asked by", "transfer.create": "offered by"}
 ASKS = {"invite.create": "repo invite {}", "transfer.create": "repo transfer-{}"}  # event → command
 
 
@@ -41,11 +46,22 @@ def answers_to(item: InboxItem) -> dict[str, list[str]]:
     return {answer: [*command.split(), *about] for answer, command in commands.items()} if asks else {}
 
 
-def read_offer(panes: Panes, item: InboxItem, paint: Callable[[list[Line]], None]) -> None:
+def read_offer(panes: Panes, item: InboxItem, paint: Callable[[list[Line], list[Fact]], None]) -> None:
     """Call `paint` with rows about the role that a row of the inbox offers or asks for, and with the note of
-    the person who asks. `paint` is first called with no rows, and again once the server has answered."""
-    paint([])
+    the person who asks. Its second argument are facts about the offer. `paint` is first called with what the
+    row of the inbox says, and again once the server has answered."""
     repo, actor = item.repo, item.actor
+    now = panes.front.svc.clock()
+    who: Line = (
+        (f"@{safe((actor and actor.handle) or '?')}", "person"),
+        (f"  {ago(item.updated_at, now)}", "dim"),
+    )
+    about = ("organisation", item.subject.title) if repo is None else ("repository", repo.full_name)
+    first_facts = [
+        *fact_rows(about[0], [(safe(about[1]), "accent")]),
+        *fact_rows(ASKED.get(item.event or "", "from"), who),
+    ]
+    paint([], first_facts)
     if repo is None or actor is None:
         return
 
@@ -53,18 +69,29 @@ def read_offer(panes: Panes, item: InboxItem, paint: Callable[[list[Line]], None
         for request in requests:
             if request.state == "pending" and request.account.id == actor.id:
                 note = [("note  ", "dim"), (safe(request.note), "text")] if request.note else []
-                paint([_role("asks for", request.role), *([tuple(note)] if note else [])])
+                facts = [*first_facts, *fact_rows("asks for", [(request.role, "accent")])]
+                paint([_role("asks for", request.role), *([tuple(note)] if note else [])], facts)
 
     def paint_invite(invites: list[Invite], at: float) -> None:
         for invite in invites:
             if invite.state == "pending" and invite.repo.id == repo.id:
-                paint([_role("offers", invite.role)])
+                facts = [*first_facts, *fact_rows("role", [(invite.role, "accent")]), *_ends(invite, now)]
+                paint([_role("offers", invite.role)], facts)
 
     load = panes.front.svc.load
     if item.event == "access.request":
         load(contents.access_requests(repo.id), paint_request, lambda error: None)
     elif item.event == "invite.create":
         load(contents.my_invites(), paint_invite, lambda error: None)
+
+
+def _ends(invite: Invite, now: float) -> list[Fact]:
+    """Returns rows that say how long an invitation can be answered."""
+    seconds = datetime.fromisoformat(invite.expires_at).timestamp() - now
+    days, hours = int(seconds // DAY), int(seconds % DAY // 3600)
+    words = f"{days} day{'' if days == 1 else 's'}" if days else f"{hours} h"
+    lasts: Part = (f"{words} left", "text" if days else "warn") if seconds > 0 else ("over", "bad")
+    return fact_rows("stands until", [(invite.expires_at[:10], "text")], [lasts])
 
 
 def _role(verb: str, role: str) -> Line:

@@ -158,14 +158,17 @@ def preview_item(panes: Answered, item: InboxItem) -> None:
     elif item.reason == "report":
         words.append((("enter ", "accent"), ("opens Security, which lists the reports", "dim")))
     if repo is None or (answers and item.event != "access.request"):  # what is offered may be hidden yet
-        read_offer(panes, item, lambda rows: panes.show_preview(item.id, safe(_about(item)), [*words, *rows]))
+        about = safe(_about(item))
+        read_offer(
+            panes, item, lambda rows, facts: panes.show_preview(item.id, about, [*words, *rows], facts)
+        )
     elif number is not None:
         preview_talk(panes, item.id, repo.id, item.subject.kind, number)
     elif answers:
         read_offer(
             panes,
             item,
-            lambda rows: Glance(panes, item.id, repo.id, [*words, *rows, (("", "text"),)]).begin(),
+            lambda rows, facts: Glance(panes, item.id, repo.id, [*words, *rows, (("", "text"),)]).begin(),
         )
     else:
         Glance(panes, item.id, repo.id, [*words, (("", "text"),)]).begin()
