@@ -53,8 +53,9 @@ class Reads:
             self._paths[number] = path
 
     def came(self, path: str) -> None:
-        """Record that svc has moved its new file to this path. The watch that `watch` has begun for the file
-        continues; the watch of the replaced file ends."""
+        """Record that svc has replaced the file at this path by a new one. From now on, programs that read
+        the new file are noticed, by the inotify watch that `watch` has begun. The watch of the replaced file
+        ends."""
         self._drop(self._watched.pop(path, None))
         number = self._coming.pop(path, None)
         if number is not None:

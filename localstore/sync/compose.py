@@ -149,7 +149,7 @@ def _members(
 ) -> dict[str, Any] | None:
     """Kind and content of the update that a path needs. None if it needs no update, or if the update cannot
     be sent yet. `stat`: the file on the disk, None if there is none. `delete`: send a missing file as a
-    removal. `whole`: send an edited text as a new version."""
+    removal. `whole`: send all bytes of an edited text, as for a new file, instead of the edit."""
     if entry is None:
         return _bytes_members(stat) if stat is not None else None
     if not entry.settled:

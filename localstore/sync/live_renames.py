@@ -218,7 +218,7 @@ def _is_sent(copy: WorkingCopy, path: str) -> bool:
 
 def _find_new_path(copy: WorkingCopy, entry: PathRecord) -> str | None:
     """The path in this folder to which the missing file was renamed, None if it was not renamed. Files that
-    only this folder has edited are looked at first."""
+    nobody else has changed on the branch are looked at first."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     gone_files = {entry.path: TreeEntry(entry.kind, entry.shadow, entry.size)}
     sealed, rows = copy.db.read_sealed(), copy.db.rows()

@@ -214,8 +214,9 @@ async def _take(
 
 
 class _WorkedBatch(NamedTuple):
-    """A batch whose edits were computed outside of a transaction. `given`: the batch before the computation.
-    `taken`: the batch with its answers. `bench`: the results of the edits."""
+    """A batch of updates whose edits of texts were computed outside of a transaction. `given`: the batch
+    before the computation. `taken`: the batch with the decision on each update. `bench`: the texts that the
+    edits make, for the transaction, which does not compute them again."""
 
     given: Batch
     taken: Batch

@@ -87,8 +87,8 @@ async def _asking(operation: Operation, caller: Caller, place: ShownRepository) 
 
 
 def _ask_to_sign_in(caller: Caller, address: str, form: ActForm) -> Reply:
-    """A page with the same form, which asks the reader to sign in elsewhere and then send it again. It shows
-    nothing about the repository, which may be hidden from this reader."""
+    """A page with the same form, which asks the reader to sign in on another page and then to send the form
+    again. It shows nothing about the repository, which may be hidden from this reader."""
     fields = {name: value for name in form.__struct_fields__ if (value := getattr(form, name))}
     return page(
         caller, "again.html", status=401, address=address, renew=visit.renewal_path("/"), fields=fields

@@ -220,7 +220,7 @@ class Composing(CardPanes, Card):
         self.paint()
 
     def written(self) -> dict[str, Any]:
-        """Returns the values that are not empty, by name."""
+        """Returns the values of the form's fields that are not empty, by the name of the field."""
         return {name: value for name, value in self._values.items() if value}
 
     def forget(self) -> None:
