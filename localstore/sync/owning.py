@@ -162,6 +162,10 @@ class RoundOwner:
         """Whether another process waits for the folder."""
         return self._copy is not None and lock.is_wanted(self._copy.record / "lock")
 
+    def bind_again(self) -> None:
+        """Call `bind` before the next round, because the user may have got or lost rights."""
+        self._bound = None
+
     def close(self) -> None:
         """Close the working copy. Must not be called inside a round."""
         if self._copy is not None:

@@ -241,6 +241,7 @@ class WatchedFolder:
             state.waiting = set()
         if 0.0 < state.reopen_at <= now:
             state.reopen_at, state.whole = 0.0, True
+            state.owning.bind_again()
         if now >= self._walk_at and state.detector is not None:
             self._walk_at = now + state.detector.walk_seconds
             state.saves.record_changed_below("", now - 1)
@@ -355,6 +356,7 @@ class WatchedFolder:
             case _:  # Resync, Hidden: pull
                 state.unheard = state.unheard or isinstance(message, Hidden)
                 state.whole = True
+                state.owning.bind_again()
 
     def _is_about_folder(self, event: Event) -> bool:
         """Return whether the event concerns this folder. It does if it gives the folder's branch a new newest
@@ -366,7 +368,8 @@ class WatchedFolder:
             self._state.barred = min(self._state.barred, time.monotonic())
         if not event.kind.startswith(("repo.", "access.", "protection.")):
             return False
-        self._state.reopen_at = 0.0  # the folder may have got rights
+        self._state.reopen_at = self._state.not_before = 0.0  # the folder may have got rights
+        self._state.owning.bind_again()
         return True
 
     def _take_refusal(self, message: Refused) -> None:
@@ -416,8 +419,12 @@ class WatchedFolder:
             self._state.barred = time.monotonic() + BARRED_SECONDS
         elif isinstance(error, Unauthorized):
             self._new_place()
-        elif isinstance(error, NotFound | Forbidden):
+        elif isinstance(error, Forbidden):
+            self._state.reopen_at = 0.0
+            self._state.owning.bind_again()
+        elif isinstance(error, NotFound):
             self._state.reopen_at, wait = 0.0, 30.0
+            self._state.owning.bind_again()
         elif isinstance(error, CopyBusy):
             wait = 0.0
         self._state.not_before = time.monotonic() + wait

@@ -54,6 +54,7 @@ class FolderRounds:
             if copy.repo != state.link:
                 state.link, state.reopen_at = copy.repo, 0.0
             work.begin(copy, state.turn)
+            self._follow_rights(copy)
             self._follow_file_cap(copy)
             while self._texts.step(copy) or self._step(copy):
                 if time.monotonic() >= until or state.owning.is_wanted():
@@ -65,6 +66,20 @@ class FolderRounds:
             looked_at = state.waiting - copy.db.flight_kinds().keys() - work.followed.later.keys()
             state.look_at = time.monotonic() + (LOOK if looked_at else AGAIN)
             self._update_channel(copy)
+
+    def _follow_rights(self, copy: WorkingCopy) -> None:
+        """Tell the followers when the user may no longer write. When the user may write again, pull, so that
+        what was saved meanwhile is sent."""
+        state, before = self._state, self._state.reads_only
+        state.reads_only = ""
+        if copy.key is None and not copy.repo.shown_seal:
+            name = terminal_safe(copy.repo.repo)
+            state.reads_only = f"what you save waits here: {name} is archived, or you may only read it"
+            state.reopen_at = state.reopen_at or time.monotonic() + BARRED_SECONDS
+        if state.reads_only and not before:
+            state.say("trouble", detail=state.reads_only)
+        elif before and not state.reads_only:
+            state.whole = True
 
     def _follow_file_cap(self, copy: WorkingCopy) -> None:
         """Compute the largest allowed size of a file again, if the repository's kind or `.svc.yaml` has

@@ -62,6 +62,7 @@ class FolderState:
         )
         self.reopen_at = 0.0  # when the relay, which refused the channel, is asked again; 0.0: it did not
         self.refusal = ""  # why the relay opens no channel
+        self.reads_only = ""  # why nothing is sent, where the user may not write
         self.unheard = False  # the relay hid the repository, and reports none of its events since
         self.light: Light = "offline"
         self.why = "connecting"  # of the light
@@ -114,7 +115,7 @@ class FolderState:
             server=self.link.server,
             light=self.light,
             since=self.since,
-            why=self.trouble or self.refusal or self.work.removals.words or self.why,
+            why=self.trouble or self.reads_only or self.refusal or self.work.removals.words or self.why,
             queued=self.flying + len(self.work.removals.held),
             detached=detached,
             followers=followers,

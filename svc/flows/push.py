@@ -147,6 +147,7 @@ def _send_changes(
         _ask_about_removals(copy, agreed)
     result = PushResult(kind=kind if head is None else None, merges=merges)
     _send_all(copy, result, not no_delete)
+    result.sent = [path for path in result.sent if path in copy.entries]  # others may have removed some again
     sealed = copy.db.sealed_among(result.sent)
     new = [path for path in result.sent if path not in sealed]
     result.warnings = warn_unportable(copy, new, copy.entries) + index_warnings(copy)

@@ -453,3 +453,24 @@ def test_a_session_that_somebody_ended_is_not_renewed_and_one_that_ran_out_is(
     second.svc("watch", "--detach")
     second.wait_for("live")
     assert _session_ids(second).keys() > before - {ended}
+
+
+def test_a_watch_that_began_while_the_repository_was_archived_sends_when_it_may(
+    watched: tuple[Device, Device],
+) -> None:
+    first, second = watched
+    (second.folder / "unsealed.txt").write_text("on the branch, in no seal\n")
+    until(lambda: (first.folder / "unsealed.txt").exists())
+    second.svc("watch", "stop")
+    first.svc("repo", "archive", "--yes")
+    try:
+        second.svc("watch", "--detach")
+        second.wait_for("live")
+        (second.folder / "kept.txt").write_text("saved meanwhile\n")
+        until(lambda: "archived" in json.loads(second.svc("watch", "list", "--json", "why"))[0]["why"])
+        assert (second.folder / "unsealed.txt").exists()
+    finally:
+        first.svc("repo", "unarchive")
+    until(lambda: (first.folder / "kept.txt").exists())
+    until(lambda: not json.loads(second.svc("watch", "list", "--json", "why"))[0]["why"])
+    assert (second.folder / "unsealed.txt").exists()
