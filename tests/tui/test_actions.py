@@ -108,7 +108,7 @@ def test_keys_can_be_changed(tmp_path: Path) -> None:
     ("keys", "said"),
     [
         ({"help": ("j",)}, "two actions on one key in home: j is next row and keys here"),
-        ({"find_file": ("1",)}, "two actions on one key in code"),
+        ({"blame": ("1",)}, "two actions on one key in code"),
         ({"fly": ("x",)}, "keys.toml names fly, which is not an action"),
     ],
 )

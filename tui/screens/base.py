@@ -179,7 +179,7 @@ class Base(Screen[None], inherit_bindings=False):
         can follow a link there, and the key of the filter can start a search."""
         lines, label = self.lines, self.label_of(action)
         if action.id == "open" and lines is not None and lines.target:
-            return "follow the link"
+            return self.link_label(lines.target)
         return "search" if action.id == "filter" and label and lines is not None and lines.searches else label
 
     def label_of(self, action: Action) -> str:
@@ -187,6 +187,10 @@ class Base(Screen[None], inherit_bindings=False):
         does nothing for the row under the cursor, or in the pane with the focus."""
         useless = (action.id == "open" and not self.opens) or (is_about_row(action) and not self.has_row)
         return "" if useless or (action.right and self.svc.find_refusal(action)) else action.label
+
+    def link_label(self, target: str) -> str:
+        """Returns what enter does on a link, for the line of keys."""
+        return "follow the link"
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
         self.show_keys()
@@ -570,6 +574,7 @@ class Base(Screen[None], inherit_bindings=False):
     def do_pane(self) -> None:
         """Move the focus to the next link of the list. After the last link, move it to the next pane."""
         if self.lines is not None and self.lines.step_link():
+            self.show_keys()  # another link of the same row may lead elsewhere
             return
         visible = [
             lines for lines in self.query(Lines) if lines.display and lines.region.width and lines.can_focus

@@ -13,7 +13,7 @@ from tui.actions import Action, spell_key
 from tui.screens.first_steps import KEYS, MAKE, SIGN_IN, SIGNED_OUT, steps
 from tui.screens.lists.answered import Answered
 from tui.screens.lists.inbox import SECTIONS, Space, open_item, opening, preview_item, section_of, sections
-from tui.screens.split import SPLIT_ACTIONS
+from tui.screens.split import PANE, SPLIT_ACTIONS
 from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
@@ -29,7 +29,10 @@ class Home(Answered):
     WAITING = "asking the server"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
+        Action("inbox", ("i",), "inbox", "svc inbox", footer=True),
+        Action("go_repo", ("w",), "repository", "svc repo list", footer=True),
         Action("account", ("a",), "account", "svc auth status", footer=True),
+        PANE,
         Action("back", ("q",), "quit", footer=True),
         Action("leave", ("escape",), "leave the filter, or the preview"),
         *SPLIT_ACTIONS,
@@ -76,6 +79,9 @@ class Home(Answered):
         if item is None:
             return self.ACTIONS
         return (opening(item, self.given.get(item.id)), *self.ACTIONS[1:])
+
+    def label_of(self, action: Action) -> str:
+        return self.pane_label() if action.id == "pane" else super().label_of(action)
 
     def _of_inbox(self, key: Hashable) -> InboxItem | None:
         return next((item for item in self._inbox if item.id == key), None)

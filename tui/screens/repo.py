@@ -19,6 +19,7 @@ from tui import contents, counted
 from tui.actions import Action
 from tui.counted import ItemCount
 from tui.reads import Read
+from tui.screens.base import READING_SECONDS
 from tui.screens.code.code import Code
 from tui.screens.code.overview import Overview
 from tui.screens.lists.insights import Insights
@@ -335,12 +336,31 @@ class RepoScreen(RepoPage):
 
     def follow_link(self, target: str) -> None:
         """Follow a link. If it leads to a path of the repository, open that file in the tab Code."""
+        if self.view is not None and self.view.go_to(target):
+            return
         path = self.view.path_of(target) if self.view is not None else None
         if path is None:
             super().follow_link(target)
             return
         self.show_tab(TABS_CODE)
         self._views[TABS_CODE].call_after_refresh(lambda: self._go_to_file(path))  # after it has the focus
+
+    def link_label(self, target: str) -> str:
+        own = self.view.link_label(target) if self.view is not None else ""
+        return own or super().link_label(target)
+
+    def act_in_code(self, name: str) -> None:
+        self.hold_keys(READING_SECONDS)
+        self.show_tab(TABS_CODE)
+        code = self._views[TABS_CODE]
+
+        def act() -> None:
+            self.hold_keys(0.0)
+            self._once_mounted(code, name)
+            if self.is_idle:  # else what opens takes them
+                self.release_keys()
+
+        code.call_after_refresh(act)  # after it has the focus
 
     def _go_to_file(self, path: str) -> None:
         view = self._views[TABS_CODE]

@@ -36,6 +36,14 @@ class RepoPage(Base):
         self._waits = act
         self.hold_keys(READING_SECONDS)
 
+    def do_ref(self) -> None:
+        """Let the user choose a branch or tag."""
+        raise NotImplementedError
+
+    def act_in_code(self, name: str) -> None:
+        """Show the tab Code, and run an action there. `name`: the method of the tab that runs it."""
+        raise NotImplementedError
+
     def go_to(self, name: str, seal: str | None) -> None:
         """Show the repository at another branch, tag or seal. `name`: the name of the branch or tag."""
         if seal != self.seal:

@@ -47,6 +47,7 @@ SPLIT_ACTIONS = (
     Action("wider", ("greater_than_sign",), "wider list"),
     Action("zoom", ("Z",), "the preview alone"),
 )
+PANE = Action("pane", ("tab",), "next link or pane", footer=True)
 
 
 class Preview(Lines):
@@ -166,6 +167,12 @@ class Panes(Mixed):
         """The number of columns of the list. It is known even before the list is laid out."""
         width = self.app.size.width
         return width * self._share // 100 - 2 if self.previews and not self._zooms else width
+
+    def pane_label(self) -> str:
+        """Returns where the key tab leads from the list that has the focus, for the line of keys."""
+        if not self.previews:
+            return ""
+        return "preview" if self.front.lines is self.listed else "next link or list"
 
     # --- what a subclass gives
 

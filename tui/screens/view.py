@@ -95,6 +95,15 @@ class View(Vertical):
         file."""
         return None
 
+    def go_to(self, target: str) -> bool:
+        """Go where a link in the tab leads. Returns False if it is none of the tab's own links."""
+        return False
+
+    def link_label(self, target: str) -> str:
+        """Returns what enter does on one of the tab's own links, for the line of keys. Returns "" for other
+        links."""
+        return ""
+
     def tab_name(self) -> str:
         """Returns the name under which the tab is shown now. Returns "" for its usual name."""
         return ""

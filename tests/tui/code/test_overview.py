@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -82,3 +83,45 @@ async def test_a_readme_that_no_lexer_ends_with_is_shown_at_once(
         await sees(pilot, "README.md")
         await press(pilot, "v")
         assert "1 # Project" in await sees(pilot, "# Project")
+
+
+@pytest.mark.parametrize("width", [80, 120, 160])
+async def test_facts_lead_on(project: str, alice: Svc, open_app: Callable[..., SvcApp], width: int) -> None:
+    """Each fact that leads somewhere says so in the line of keys, and enter goes there."""
+    assert alice("repo", "run", "create", "lint", "--conclusion", "failure").code == 0
+    assert alice("repo", "release", "create", "v1", "-n", "Good").code == 0
+    assert alice("repo", "protect", "set", "main", "--require-review").code == 0
+    leads = (
+        "star, watch or fork",
+        "copy the line",
+        "open the seal",
+        "open the checks",
+        "open the releases",
+        "open the rules",
+        "choose a branch",
+    )
+    async with open_app().run_test(size=(width, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "1")
+        await sees(pilot, "lint checks", "v1", "1 rule", "1 branch")
+        text, passed = await press(pilot, "f"), []
+        for label in leads:
+            for _ in range(12):
+                if f"enter {label}" in text:
+                    passed.append(label)
+                    break
+                text = await press(pilot, "tab" if width == 80 else "j")
+        assert passed == list(leads), text
+        assert "branches and tags" in await press(pilot, "enter")
+        await press(pilot, "escape", "f")
+        text = await press(pilot, "f") if width > 80 else text
+        await press(pilot, "g")
+        for words, key in (("copied: git clone", "y"), ("star it", "*"), ("Second", "o")):
+            await press(pilot, key)
+            await sees(pilot, words)
+            if key != "y":
+                await press(pilot, "escape")
+        await press(pilot, "t")
+        await sees(pilot, "find file")
+        await press(pilot, *"main", "enter")
+        await sees(pilot, "return 2")

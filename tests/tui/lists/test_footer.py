@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import issue
@@ -153,3 +155,27 @@ async def test_enter_in_a_preview_opens_the_row(issue: str, open_app: Open) -> N
         await press(pilot, "enter")
         asks = "esc leave" in footer(await settle(pilot)) or pilot.app.screen is not before
         assert asks is bool(label)
+
+
+@pytest.mark.parametrize("width", [80, 140])
+async def test_each_screen_names_its_ways_on(issue: str, alice: Svc, open_app: Open, width: int) -> None:
+    """Of the row and the pane that has the focus; `?` always."""
+    beside = ["tab preview"] if width >= 100 else []
+
+    def names(text: str, *keys: str) -> None:
+        named = footer(text)
+        assert all(words in named for words in (*keys, "? keys here")), named
+
+    async with open_app().run_test(size=(width, 40)) as pilot:
+        names(await settle(pilot), "enter open", "i inbox", "w repository", "a account", *beside)
+        names(await press(pilot, "enter", "1"), "o newest seal", "f facts", "t find file", "h history")
+        names(await press(pilot, "6"), "a report a fault", "e rules in Settings", *beside)
+        names(await press(pilot, "G"), "enter rules in Settings", "a report a fault", *beside)
+        names(await press(pilot, "enter"), "enter change", "} next panel", *beside)
+        names(await press(pilot, "}"), "enter change", "} next panel", "{ previous panel")
+        names(await press(pilot, "7"), "enter open the history", "b branch", *beside)
+        if beside:
+            names(await press(pilot, "tab"), "tab next link or list")
+            await press(pilot, "tab")
+        names(await press(pilot, "enter"), "enter open")
+        await sees(pilot, "First", "Second")

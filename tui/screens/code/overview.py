@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.app import ComposeResult
 
 from localstore.core.model.check import SealChecks
 from localstore.core.model.history import Blob, SealSummary, Tree
 from localstore.core.model.listing import Listing
+from localstore.core.model.protection import Protection
+from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from svc.flows.git.address import git_address
+from svc.flows.place.rights import refusal
 from tui import contents, reads
+from tui.actions import Action
 from tui.highlight import ColouredText, colour_text, plain
 from tui.screens.base import THREE_PANES, TWO_PANES
+from tui.screens.code.clipboard import copy
 from tui.screens.code.words import counts, describe_listing
-from tui.screens.facts import FACTS, FRAME, Facts, beside_facts, fact_rows, facts_width, frame, wrap_facts
-from tui.screens.proposal.words import sign_of_check
+from tui.screens.facts import FACTS, FRAME, Facts, beside_facts, facts_width, frame, wrap_facts
+from tui.screens.proposal.words import checks_of, sign_of_check
 from tui.screens.view import View
 from tui.text import Part, ago, fold, safe
 from tui.texts import Texts, is_markdown, item, linked_path
@@ -32,13 +37,44 @@ if TYPE_CHECKING:
 SEALS = 5  # that stand beside the README
 TEXT = 96  # columns of a README at most
 FOLDED = 2000  # lines of a README; longer ones are cut at the edge, so that a resize stays quick
-NAMED = ("listing", "git clone")  # facts that need their name in a line
 NO_README: tuple[tuple[Part, ...], ...] = ((("no README; a file README.md is shown here", "dim"),),)
 READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 
 
+# Where a fact leads: the target of its link → what enter does there.
+GO = "go:"
+LEADS = {
+    "seal": "open the seal",
+    "checks": "open the checks",
+    "releases": "open the releases",
+    "rules": "open the rules",
+    "branches": "choose a branch",
+    "clone": "copy the line",
+    "attention": "star, watch or fork",
+}
+TABS = {"checks": "4", "releases": "5", "rules": "6"}  # keys of the tabs that list these
+
+
+class Fact(NamedTuple):
+    """A fact about the repository. `lines`: its rows. `goes`: where enter leads from its first row, a name in
+    LEADS; "" if it leads nowhere."""
+
+    name: str
+    lines: tuple[tuple[Part, ...], ...]
+    goes: str = ""
+
+
 class Overview(View):
     OF_SEAL = True
+    ACTIONS = (
+        Action("newest", ("o",), "newest seal", "svc show {seal}", footer=True),
+        Action("facts", ("f",), "facts", footer=True),
+        Action("find_file", ("t",), "find file", footer=True),
+        Action("history", ("h",), "history", "svc log", footer=True),
+        Action("pane", ("tab",), "next link or pane", footer=True),
+        Action("copy", ("y",), "copy the line to clone it", "svc repo clone {repo}"),
+        Action("attention", ("asterisk",), "star, watch or fork", "svc repo star {repo}"),
+    )
     DEFAULT_CSS = "Overview #overview { padding: 0 1; }"
 
     def __init__(self, of: RepoPage) -> None:
@@ -48,23 +84,61 @@ class Overview(View):
         self._seal: SealSummary | None = None
         self._checks: SealChecks | None = None
         self._seals: list[SealSummary] = []  # the newest of the shown branch
+        self._releases: list[Release] | None = None
+        self._rules: list[Protection] | None = None
         self._text = ""  # of the README
         self._path = ""
         self._lines: Sequence[tuple[Part, ...]] = ()  # of one that is no Markdown
         self._readme: Sequence[TextRow | tuple[Part, ...]] = ()  # its rows
+        self._has_links = False  # whether the README has any
         self.texts: Texts = Texts(self, self._fold)
 
     def compose(self) -> ComposeResult:
         yield from beside_facts(Lines(marked=False, linked=True, id="overview"))
 
     def on_mount(self) -> None:
+        self._column.linked = True
         self.load_seal()
+
+    @property
+    def _column(self) -> Facts:
+        return self.query_one("#facts", Facts)
+
+    @property
+    def opens(self) -> bool:
+        return bool(self.of.lines and self.of.lines.target)
+
+    def label_of(self, action: Action) -> str:
+        """Returns the label of an action in the line of keys. Without a seal there are no files."""
+        if action.id in ("newest", "find_file", "history") and self.of.seal is None:
+            return ""
+        on_facts = self._column.has_focus
+        if action.id == "facts" and on_facts:
+            return "README"
+        if action.id == "pane":
+            links = self._has_links or not self._has_facts
+            return "next fact or README" if on_facts else "next link" if links else "facts"
+        return action.label
+
+    def link_label(self, target: str) -> str:
+        return LEADS.get(target.removeprefix(GO), "")
 
     def open_tab(self) -> None:
         self.do_refresh()
 
     def do_refresh(self) -> None:
         self.svc.load(reads.repo(self._repo.id), self._paint_repo)
+        self.svc.load(contents.releases(self._repo.id), self._paint_releases)
+        if not refusal("protection.list", self._repo):
+            self.svc.load(contents.protections(self._repo.id), self._paint_rules)
+
+    def _paint_releases(self, releases: list[Release], at: float) -> None:
+        self._releases = releases
+        self.paint()
+
+    def _paint_rules(self, rules: list[Protection], at: float) -> None:
+        self._rules = rules
+        self.paint()
 
     def _paint_repo(self, repo: Repo, at: float) -> None:
         self._repo = repo
@@ -93,18 +167,20 @@ class Overview(View):
         self._seals = seals
         self.paint()
 
-    def _newest(self) -> list[Item]:
-        """Returns the newest seals of the branch, and the numbers of branches and tags, as rows for the
-        column of facts."""
+    def _newest(self) -> Fact:
+        """Returns the seals below the newest one."""
         seals: list[tuple[Part, ...]] = []
-        for seal in self._seals[:SEALS]:
+        for seal in self._seals[1:SEALS]:
             message = safe(seal.message.partition("\n")[0])
             who = f"@{safe(seal.provenance.who.handle or '?')} {ago(seal.created_at, self.svc.clock())}"
             seals += [((message, "text"),), ((f"{seal.id[:8]}  ", "accent"), (who, "dim"))]
+        return Fact("seals before it", tuple(seals))
+
+    def _branches(self) -> Fact:
         kinds = Counter(ref.type for ref in self.of.refs)
-        words = f"{kinds['branch']} branch{'' if kinds['branch'] == 1 else 'es'}"
-        words += f", {kinds['tag']} tag{'' if kinds['tag'] == 1 else 's'}" if kinds["tag"] else ""
-        return [*fact_rows("newest seals", *seals), *fact_rows("refs", [(words, "text")] if kinds else [])]
+        words = [_count_words(kinds["branch"], "branch", "branches")]
+        words += [_count_words(kinds["tag"], "tag", "tags")] if kinds["tag"] else []
+        return Fact("branches", (((", ".join(words), "link"),),) if kinds else (), "branches")
 
     def _paint_seal(self, seal: SealSummary, at: float) -> None:
         self._seal = seal
@@ -114,13 +190,36 @@ class Overview(View):
         self._checks = checks
         self.paint()
 
-    def _check_facts(self) -> list[Item]:
-        """Returns the checks of the shown seal, as rows for the column of facts."""
+    def _check_fact(self) -> Fact:
+        """Returns the checks of the shown seal. The first row sums them up."""
         checks = self._checks
-        if checks is None or checks.seal_id != self.of.seal:
-            return []
-        lines = [(sign_of_check(check), (f" {safe(check.name)}", "text")) for check in checks.items]
-        return fact_rows("checks", *lines)
+        if checks is None or checks.seal_id != self.of.seal or not checks.items:
+            return Fact("checks", ())
+        words, role = checks_of(checks.rollup, checks.items)
+        each = [(sign_of_check(check), (f" {safe(check.name)}", "text")) for check in checks.items]
+        return Fact("checks", (((f"{words} ", role), ("checks", "link")), *each), "checks")
+
+    def _release_fact(self) -> Fact:
+        releases = self._releases or []
+        if not releases:
+            return Fact("releases", ())
+        newest: tuple[Part, ...] = (
+            (safe(releases[0].version), "link"),
+            (f" {ago(releases[0].created_at, self.svc.clock())}", "dim"),
+            (f", {len(releases) - 1} before it" if len(releases) > 1 else "", "dim"),
+        )
+        return Fact("newest release", (newest,), "releases")
+
+    def _rule_fact(self) -> Fact:
+        rules = self._rules
+        if rules is None:
+            return Fact("rules", ())
+        words = ", ".join(safe(rule.pattern) for rule in rules) if rules else "none"
+        role = "text" if rules else "dim"
+        counted = _count_words(len(rules), "rule", "rules")
+        return Fact(
+            "protection rules", (((counted, "link"), (f"  {words}" if rules else "", role)),), "rules"
+        )
 
     def _paint_tree(self, tree: Tree, at: float) -> None:
         repo, seal = self.of.repo, self.of.seal
@@ -192,56 +291,180 @@ class Overview(View):
             self._readme = self._lines
         else:
             self._readme = [row for line in self._lines for row in fold(line, width)]
+        self._has_links = any(getattr(row, "targets", ()) for row in self._readme)
         self.paint()
 
     def paint(self) -> None:
-        repo = self._repo
-        about: Part = (safe(repo.description) or "no description", "text" if repo.description else "dim")
-        facts: list[tuple[str, tuple[Part, ...]]] = [
-            ("about", (about,)),
-            (
-                "kind",
-                (
-                    (f"{repo.visibility} {repo.kind}", "text"),
-                    (f", {repo.state}" if repo.state != "active" else "", "warn"),
-                ),
-            ),
-            ("attention", _attention(repo)),
-        ]
-        if self._listing is not None:
-            facts.append(("listing", ((describe_listing(self._listing), "text"),)))
-        if address := git_address(repo, self.svc.client.origin):
-            facts.append(("git clone", ((safe(address), "text"),)))
-        if self._seal is not None:
-            message, _, _ = self._seal.message.partition("\n")
-            who = safe(self._seal.provenance.who.handle or "?")
-            newest: tuple[Part, ...] = (
-                (f"{self._seal.id[:8]} ", "accent"),
-                (f"«{safe(message)}» ", "text"),
-                (f"@{who} {ago(self._seal.created_at, self.svc.clock())}", "dim"),
-            )
-            facts.append(("newest seal", newest))
-        elif self.of.seal is None and self.of.read:
-            how = "nothing is sealed yet; in a folder: svc repo init, svc push -m MESSAGE"
-            facts.append(("newest seal", ((how, "dim"),)))
-        column = self.query_one("#facts", Facts)
+        column = self._column
         column.display = self._has_facts
         self._place_frames()
-        first: list[tuple[Part, ...]] = []
+        first: list[Item] = []
         if self._has_facts:
-            items = [row for name, fact in facts for row in fact_rows(name, fact)]
-            items += [*self._check_facts(), *self._newest()]
-            column.show(sequence(wrap_facts(items, self._facts_width - FRAME)))
+            column.show(sequence(self._column_rows()))
         else:
-            first = [((f"{name} ", "dim"), *fact) if name in NAMED else fact for name, fact in facts]
-            first.append((("", "text"),))
+            first = self._first_rows()
         above, readme = len(first), self._readme
 
         def row(place: int) -> Item:
-            return item(place, first[place] if place < above else readme[place - above])
+            return first[place] if place < above else item(place, readme[place - above])
 
         rows = LazyRows(range(above + len(readme)), row, lambda place: place)
         self.query_one("#overview", Lines).show(rows)
+
+    def _column_rows(self) -> list[Item]:
+        """Returns the rows of the column of facts. The first row of a fact that leads somewhere is a link."""
+        rows: list[Item] = []
+        for name, lines, goes in self._facts():
+            lines = tuple(line for line in lines if any(text.strip() for text, _ in line))
+            if not lines:
+                continue
+            rows.append(Item(None, ((name, "dim"),)))
+            wrapped = wrap_facts([Item(None, line) for line in lines], self._facts_width - FRAME)
+            if goes:
+                wrapped[0] = Item((name, goes), wrapped[0].left, targets=(GO + goes,))
+            rows += [*wrapped, Item(None, (("", "text"),))]
+        return rows
+
+    def _facts(self) -> list[Fact]:
+        """Returns the facts about the repository, in the order of the column."""
+        return [
+            Fact("about", (self._about(),)),
+            Fact("kind", (self._kind(),)),
+            Fact("attention", (_attention(self._repo),), "attention"),
+            Fact("listing", (((describe_listing(self._listing), "text"),),) if self._listing else ()),
+            Fact("git clone", (((self._address, "link"),),) if self._address else (), "clone"),
+            self._seal_fact(),
+            self._check_fact(),
+            self._release_fact(),
+            self._rule_fact(),
+            self._newest(),
+            self._branches(),
+        ]
+
+    def _first_rows(self) -> list[Item]:
+        """Returns the rows above the README on a screen without room for the column of facts."""
+        seal = self._seal_fact()
+        rows: list[tuple[tuple[Part, ...], tuple[str, ...]]] = [
+            (self._about(), ()),
+            ((*self._kind(), ("  ", "text"), *_attention(self._repo)), ("attention",)),
+        ]
+        if self._listing is not None:
+            rows.append(((("listing ", "dim"), (describe_listing(self._listing), "text")), ()))
+        if self._address:
+            rows.append(((("git clone ", "dim"), (self._address, "link")), ("clone",)))
+        rows += [(tuple(part for line in seal.lines for part in line), (seal.goes,) if seal.goes else ())]
+        others = (self._check_fact(), self._release_fact(), self._rule_fact(), self._branches())
+        leading = [fact for fact in others if fact.lines]
+        parts: list[Part] = []
+        for fact in leading:
+            label = () if fact.goes != "releases" else (("release ", "dim"),)
+            parts += [*([("  ", "text")] if parts else []), *label, *fact.lines[0][:2]]
+        rows += [(tuple(parts), tuple(fact.goes for fact in leading)), ((("", "text"),), ())]
+        return [
+            Item(place, parts, targets=tuple(GO + goes for goes in targets))
+            for place, (parts, targets) in enumerate(rows)
+            if parts
+        ]
+
+    def _about(self) -> tuple[Part, ...]:
+        about = self._repo.description
+        return ((safe(about) or "no description", "text" if about else "dim"),)
+
+    def _kind(self) -> tuple[Part, ...]:
+        repo = self._repo
+        state = f", {repo.state}" if repo.state != "active" else ""
+        return ((f"{repo.visibility} {repo.kind}", "text"), (state, "warn"))
+
+    @property
+    def _address(self) -> str:
+        """The address for git, "" if the repository has none."""
+        return safe(git_address(self._repo, self.svc.client.origin) or "")
+
+    def _seal_fact(self) -> Fact:
+        seal = self._seal
+        if seal is not None:
+            message, _, _ = seal.message.partition("\n")
+            who = f"@{safe(seal.provenance.who.handle or '?')} {ago(seal.created_at, self.svc.clock())}"
+            newest: tuple[Part, ...] = ((seal.id[:8], "link"), (f" «{safe(message)}» ", "text"))
+            return Fact("newest seal", (newest, ((who, "dim"),)), "seal")
+        if self.of.seal is None and self.of.read:
+            how = "nothing is sealed yet; in a folder: svc repo init, svc push -m MESSAGE"
+            return Fact("newest seal", (((how, "dim"),),))
+        return Fact("newest seal", ())
+
+    # --- what leads on
+
+    def go_to(self, target: str) -> bool:
+        """Go where the link of a fact leads."""
+        goes = target.removeprefix(GO)
+        if not target.startswith(GO):
+            return False
+        if goes in TABS:
+            self.svc.press(TABS[goes])
+        elif goes == "seal":
+            self.do_newest()
+        elif goes == "branches":
+            self.of.do_ref()
+        elif goes == "clone":
+            self.do_copy()
+        else:
+            self.do_attention()
+        return True
+
+    def do_newest(self) -> None:
+        """Open the seal that the screen shows."""
+        from tui.screens.code.seal import SealScreen
+        from tui.screens.code.seal_rows import names_of
+
+        if self.of.seal is None:
+            self.of.say("nothing is sealed yet", "warn")
+        else:
+            self.app.push_screen(SealScreen(self._repo, self.of.seal, names=names_of(self.of.refs)))
+
+    def do_facts(self) -> None:
+        """Move the cursor to the facts, or from there back to the README. On a screen without the column of
+        facts, move it to the first fact above the README."""
+        column, readme = self._column, self.query_one("#overview", Lines)
+        if self._has_facts:
+            self.of.set_focus(readme if column.has_focus else column)
+        else:
+            readme.go(0)
+            readme.step_link()
+            self.of.show_keys()
+
+    def do_find_file(self) -> None:
+        self.of.act_in_code("do_find_file")
+
+    def do_history(self) -> None:
+        self.of.act_in_code("do_history")
+
+    def do_copy(self) -> None:
+        """Copy the command line that clones the repository."""
+        words = f"git clone {self._address}" if self._address else f"svc repo clone {self._repo.full_name}"
+        copy(self.of, words)
+        self.of.say(f"copied: {words}", "dim")
+
+    def do_attention(self) -> None:
+        """Let the user choose whether to star, watch or fork the repository."""
+        from tui.screens.choose import Choose
+
+        repo, viewer = self._repo, self._repo.viewer
+        starred, watching = (viewer.starred, viewer.watching) if viewer is not None else (False, False)
+        ways = {
+            "repo unstar" if starred else "repo star": "take the star back" if starred else "star it",
+            "repo unwatch" if watching else "repo watch": "watch it no longer" if watching else "watch it",
+            "repo fork": "fork it",
+        }
+
+        def chosen(command: str) -> None:
+            self.svc.run_here([*command.split(), repo.full_name], ways[command])
+
+        items = [Item(command, ((words, "text"),)) for command, words in ways.items()]
+        self.app.push_screen(Choose(f"{safe(repo.full_name)}: {counts(repo)}", items, chosen))
+
+
+def _count_words(count: int, singular: str, plural: str) -> str:
+    return f"{count} {singular if count == 1 else plural}"
 
 
 def _attention(repo: Repo) -> tuple[Part, ...]:
@@ -250,4 +473,4 @@ def _attention(repo: Repo) -> tuple[Part, ...]:
     viewer = repo.viewer
     own = (("starred", viewer.starred), ("watching", viewer.watching)) if viewer is not None else ()
     mine = " and ".join(word for word, holds in own if holds)
-    return (counts(repo), "text"), (f"  you: {mine}" if mine else "", "dim")
+    return (counts(repo), "link"), (f"  you: {mine}" if mine else "", "dim")

@@ -17,7 +17,7 @@ from tui.actions import Action
 from tui.blocks import Block, lay_blocks
 from tui.charts import WEEK, bar, by_week, columns_of, sparkline
 from tui.contents import Kind, Times
-from tui.screens.split import SPLIT_ACTIONS, Split
+from tui.screens.split import PANE, SPLIT_ACTIONS, Split
 from tui.text import Part, brief, fit, safe
 from tui.texts import first_words
 from tui.widgets.lines import Item, Lines, heading, sequence
@@ -32,15 +32,23 @@ NAME, BAR = 20, 30  # columns of a name, and of a bar, in a preview
 HIGH = 6  # rows of a chart
 NEWEST, AUTHORS, KINDS = 8, 8, 8  # seals, people and kinds of files in a preview
 GOES = {"checks": "4", "issues": "3", "proposals": "3"}  # chart → key of the tab that it is about
+HISTORY = ("seals", "people")  # charts that the history of all files is about
+OPENS = {
+    **dict.fromkeys(HISTORY, "open the history"),
+    "checks": "open Workflows",
+    **dict.fromkeys(("issues", "proposals"), "open Issues"),
+}  # chart → what enter does
 CHARTS = ("seals", "people", "checks", "issues", "proposals")
 BLANK: Line = (("", "text"),)
 
 
 class Insights(Split):
     LIST = "insights"
+    OF_SEAL = True
     WAITING = "asking the server"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
+        PANE,
         *SPLIT_ACTIONS,
     )
 
@@ -60,8 +68,12 @@ class Insights(Split):
         return (("Insights", "title"),)
 
     def label_of(self, action: Action) -> str:
-        key = str(self.listed.key)
-        return "" if action.id == "open" and key not in self._repos and key not in GOES else action.label
+        if action.id == "pane":
+            return self.pane_label()
+        if action.id == "open":
+            key = str(self.listed.key)
+            return "open the repository" if key in self._repos else OPENS.get(key, "")
+        return action.label
 
     def open_tab(self) -> None:
         self.do_refresh()
@@ -355,6 +367,8 @@ class Insights(Split):
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         if (name := self._repos.get(str(event.key))) is not None:
             self.svc.run_words(["repo", "view", name])
+        elif event.key in HISTORY:
+            self.of.act_in_code("do_history")
         elif (key := GOES.get(str(event.key))) is not None:
             self.svc.press(key)
 

@@ -21,7 +21,7 @@ from tui.blocks import Block, lay_blocks
 from tui.charts import bar
 from tui.listed import ListedProposal
 from tui.screens.proposal.words import checks_of, sign_of_run, verdicts_of
-from tui.screens.split import SPLIT_ACTIONS, Split
+from tui.screens.split import PANE, SPLIT_ACTIONS, Split
 from tui.text import Part, ago, brief, fold, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
@@ -65,6 +65,11 @@ class Security(Split):
     WAITING = "asking the server"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc advisories {advisory}", footer=True),
+        Action(
+            "report", ("a",), "report a fault", "svc repo reports create", "signed_in", True, "report.create"
+        ),
+        Action("rules", ("e",), "rules in Settings", "svc repo protect set main", footer=True),
+        PANE,
         *SPLIT_ACTIONS,
     )
 
@@ -85,13 +90,43 @@ class Security(Split):
         return None if self._advisories is None else str(len(self._advisories) or "")
 
     def label_of(self, action: Action) -> str:
-        """Returns the label of an action in the line of keys. Only reports and advisories can be opened,
-        because the preview shows everything about other rows."""
-        key = self.listed.key
-        opens = str(key).startswith("report ") or any(
-            advisory.id == key for advisory in self._advisories or ()
-        )
-        return "" if action.id == "open" and not opens else action.label
+        """Returns the label of an action in the line of keys. Enter opens reports and advisories. The preview
+        shows everything about other rows."""
+        if action.id == "pane":
+            return self.pane_label()
+        if action.id == "open":
+            return "open" if self._opened else "rules in Settings" if self._is_about_rules else ""
+        if action.id == "rules":
+            return "" if self._is_about_rules else action.label
+        return action.label
+
+    @property
+    def _opened(self) -> list[str]:
+        """The command that shows the report or advisory under the cursor, or the advisory about the
+        dependency under the cursor. Empty for other rows."""
+        key = str(self.listed.key)
+        if key.startswith("report "):
+            return ["repo", "reports", "view", key.partition(" ")[2], "-R", self.of.repo.full_name]
+        hits = [
+            hit.id
+            for dependency in self._affected
+            if _key_of(dependency) == key
+            for hit in dependency.advisories
+        ]
+        ids = [advisory.id for advisory in self._advisories or () if advisory.id == key] or hits
+        return ["advisories", ids[0]] if ids else []
+
+    @property
+    def _is_about_rules(self) -> bool:
+        """Whether the row under the cursor is a branch or a rule."""
+        return str(self.listed.key).partition(" ")[0] in ("branch", "rule")
+
+    def do_report(self) -> None:
+        self.svc.open_form("repo reports create")
+
+    def do_rules(self) -> None:
+        """Open the settings, in which the rules are changed."""
+        self.svc.press("8")
 
     def open_tab(self) -> None:
         self.do_refresh()
@@ -540,11 +575,10 @@ class Security(Split):
         ]
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        kind, _, report = str(event.key).partition(" ")
-        if kind == "report":
-            self.svc.run_words(["repo", "reports", "view", report, "-R", self.of.repo.full_name])
-        if any(advisory.id == event.key for advisory in self._advisories or ()):
-            self.svc.run_words(["advisories", str(event.key)])
+        if self._opened:
+            self.svc.run_words(self._opened)
+        elif self._is_about_rules:
+            self.do_rules()
 
 
 def _demands(rule: Protection) -> list[str]:

@@ -20,7 +20,7 @@ from tui.screens.settings.lifecycle import Lifecycle
 from tui.screens.settings.listing import ListingPanel
 from tui.screens.settings.meanings import meaning
 from tui.screens.settings.panel import Panel
-from tui.screens.split import SPLIT_ACTIONS, Split
+from tui.screens.split import PANE, SPLIT_ACTIONS, Split
 from tui.text import Part, fold, safe
 from tui.widgets.lines import Item, Lines, sequence
 
@@ -48,7 +48,7 @@ class Settings(Split):
     ACTIONS = (
         Action("open", ("enter",), "change", "svc repo edit", "signed_in", footer=True),
         Action("save", ("S",), "save", "svc repo edit", "signed_in", True, "repo.update"),
-        Action("undo", ("U",), "take changes back"),
+        Action("undo", ("U",), "take changes back", footer=True),
         Action(
             "add", ("a",), "invite", "svc repo collaborator add {handle}", "signed_in", True, "invite.create"
         ),
@@ -61,8 +61,9 @@ class Settings(Split):
             True,
             "check.enable",
         ),
-        Action("next_panel", ("right_curly_bracket",), "next panel"),
-        Action("previous_panel", ("left_curly_bracket",), "previous panel"),
+        Action("next_panel", ("right_curly_bracket",), "next panel", footer=True),
+        Action("previous_panel", ("left_curly_bracket",), "previous panel", footer=True),
+        PANE,
         *SPLIT_ACTIONS,
     )
 
@@ -90,6 +91,10 @@ class Settings(Split):
         if action.id in ("save", "undo"):
             changed = any(panel.form is not None and panel.form.changed for panel in self.panels.values())
             return action.label if changed else ""
+        if action.id == "pane":
+            return self.pane_label()
+        if action.id in ("next_panel", "previous_panel"):
+            return action.label if self._beside(1 if action.id == "next_panel" else -1) is not None else ""
         owner = {"add": Access.NAME, "check": Checks.NAME}.get(action.id, panel)
         return action.label if owner == panel else ""
 
@@ -221,9 +226,15 @@ class Settings(Split):
         self._jump(-1)
 
     def _jump(self, step: int) -> None:
-        """Move the cursor to the first row of the next panel, or with `step` −1 of the previous one. Panels
-        without rows to choose are skipped."""
-        lines = self.query_one("#settings", Lines)
+        """Move the cursor to the first row of the next panel, or with `step` −1 of the previous one."""
+        index = self._beside(step)
+        if index is not None:
+            self.listed.go(index)
+
+    def _beside(self, step: int) -> int | None:
+        """Returns the index of the first row of the next panel, or with `step` −1 of the previous one. Panels
+        without rows to choose are skipped. Returns None if there is no such panel."""
+        lines = self.listed
         firsts: dict[str, int] = {}
         for index in range(len(lines.rows)):
             key = lines.rows[index].key
@@ -231,5 +242,4 @@ class Settings(Split):
                 firsts.setdefault(key[0], index)
         current = list(firsts).index(lines.key[0]) if isinstance(lines.key, tuple) else 0
         target = current + step
-        if 0 <= target < len(firsts):
-            lines.go(list(firsts.values())[target])
+        return list(firsts.values())[target] if 0 <= target < len(firsts) else None
