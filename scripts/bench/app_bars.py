@@ -190,7 +190,7 @@ def measure(folder: Path, env: dict[str, str], size: tuple[int, int], rounds: in
         table.row("preview of a README, again", *app.least("jkjkjkjk", 0.5), PREVIEW)
     screens(app, table, rounds)
     lists(app, table, wide=wide)
-    many(app, table)
+    many(app, table, wide=wide)
     app.one("1", 0.5)
     before = app.cpu
     sent = app.read(5.0, 5.1)
@@ -276,7 +276,7 @@ def lists(app: Timed, table: Table, *, wide: bool) -> None:
     app.one("2", 0.4)
 
 
-def many(app: Timed, table: Table) -> None:
+def many(app: Timed, table: Table, *, wide: bool) -> None:
     """Measure keys in a file of 100,000 lines, and in a comparison of its versions."""
     app.one("2", 0.5)
     app.expect("long.py")
@@ -299,6 +299,8 @@ def many(app: Timed, table: Table) -> None:
         "open their comparison", max(sent for sent, _ in costs), min(cpu for _, cpu in costs), OPEN_MANY
     )
     app.one("\r", 0.8)
+    if wide:
+        app.one("\t", 0.3)  # from the files to their changes
     table.row("a key in 150,000 rows", *app.least("jjjjjkkkkk"), KEY_IN_MANY)
     table.row("half a page of them", *app.least(["\x04", "\x15"] * 4), Bar(4000, 16))
 
