@@ -20,7 +20,7 @@ def leave_frontier(copy: WorkingCopy) -> None:
     sealed one is forgotten, so that a pull keeps both."""
     last, sealed, rows = copy.last_seal, copy.db.read_sealed(), copy.db.rows()
     left_out, lacking, index = copy.db.unwritable(), lacking_paths(copy), copy.db.number("since")
-    values = {key: copy.db.get(key) for key in (SEALED_AT, OPEN_MERGE)}
+    values = {key: copy.db.get(key) for key in (SEALED_AT, OPEN_MERGE, "repo_kind")}
     bases = []
     for path in {*copy.entries, *sealed} - left_out.keys():
         row, file = rows.get(path), sealed.get(path)

@@ -129,6 +129,15 @@ def test_a_seal_of_them_comes_as_a_seal(relay: ModelRelay, ann: Place, tmp_path:
         assert changed_since_last_seal(copy, copy.scan()) == []
 
 
+def test_the_kind_of_the_repository_stays_known(ann: Place) -> None:
+    """It says which sizes of files a push takes, and `svc status` names those over it."""
+    with ann.device() as copy:
+        copy.db.put("repo_kind", "dataset")
+    with reading(ann) as copy:
+        pull(copy, "merge")
+        assert copy.repo_kind == "dataset"
+
+
 def test_an_open_merge_stays_open(ann: Place) -> None:
     with ann.device() as copy:
         assert copy.last_seal is not None
