@@ -358,7 +358,7 @@ class _Agent:
         if event.event == "ended":
             for follower, folder in list(self._followers.items()):
                 if folder == event.folder:
-                    follower.hang_up()
+                    follower.hang_up_later()  # once it has heard that
 
     def _reply(self, watched: list[WatchedFolder]) -> Reply:
         folders: list[Folder] = [folder.state() for folder in watched]

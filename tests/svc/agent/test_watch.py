@@ -474,3 +474,29 @@ def test_a_watch_that_began_while_the_repository_was_archived_sends_when_it_may(
     until(lambda: (first.folder / "kept.txt").exists())
     until(lambda: not json.loads(second.svc("watch", "list", "--json", "why"))[0]["why"])
     assert (second.folder / "unsealed.txt").exists()
+
+
+def test_a_watch_whose_folder_is_moved_away_says_so_and_ends(watched: tuple[Device, Device]) -> None:
+    second = watched[1]
+    second.svc("watch", "stop")
+    moved = second.folder.with_name("moved")
+    for _ in range(5):
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "svc", "watch", "--json", "event,detail"],
+            cwd=second.folder,
+            env=second.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        until(lambda: "1" in second.svc("watch", "list", "--json", "followers"))
+        second.folder.rename(moved)
+        try:
+            said, noted = process.communicate(timeout=PATIENCE)
+        finally:
+            moved.rename(second.folder)
+        last = json.loads(said.splitlines()[-1])
+        assert last == {"event": "ended", "detail": "the folder was moved or deleted"}
+        assert "starting it again" not in noted
+        assert process.returncode == 0
+    second.svc("watch", "--detach")
