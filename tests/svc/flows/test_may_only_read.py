@@ -15,7 +15,7 @@ from localstore.sync.open_merge import OpenMerge, keep, open_merge
 from localstore.sync.transfer.send import send
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import begin, changed_since_last_seal
-from svc.flows.pull import pull
+from svc.flows.pull import Mode, pull
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 
@@ -88,12 +88,12 @@ def test_a_pull_by_force_puts_them_into_the_trash(ann: Place) -> None:
 
 @pytest.mark.parametrize("meanwhile", ["plain", "merge"])
 def test_whoever_may_write_again_has_what_the_branch_has(
-    relay: ModelRelay, ann: Place, meanwhile: str
+    relay: ModelRelay, ann: Place, meanwhile: Mode
 ) -> None:
     mine = ann.files()
     with reading(ann) as copy:
         try:
-            pull(copy, meanwhile)  # type: ignore[arg-type]
+            pull(copy, meanwhile)
         except LocalEdits:
             assert meanwhile == "plain"
     assert ann.pull().conflicts == []
@@ -147,3 +147,16 @@ def test_an_open_merge_stays_open(ann: Place) -> None:
     with ann.device() as copy:
         begin(copy)
         assert open_merge(copy) is not None
+
+
+@pytest.mark.parametrize("mode", ["plain", "merge", "force"])
+def test_a_dry_run_changes_nothing(ann: Place, mode: Mode) -> None:
+    mine, state = ann.files(), ann.read(".svc/state.json")
+    with reading(ann) as copy:
+        try:
+            pull(copy, mode, dry_run=True)
+        except LocalEdits:
+            assert mode == "plain"
+        assert copy.branch_id
+        assert not copy.db.text("read_head")
+    assert (ann.files(), ann.read(".svc/state.json")) == (mine, state)
