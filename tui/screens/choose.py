@@ -21,7 +21,7 @@ class Choose(Card):
     key of that item. `now`: the key of the item on which the cursor begins."""
 
     LINES: type[Lines] = Lines
-    ENTER = "choose"
+    ENTER, SIGN = "choose", "type to filter"
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Choose(Card):
     def do_filter(self, typed: str = "") -> None:
         lines = self.query_one("#choices", Lines)
         self.ask(
-            "type to filter",
+            self.SIGN,
             lambda text: self._choose(lines, text),
             lines.filter,
             typed,

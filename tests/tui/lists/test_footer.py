@@ -168,7 +168,7 @@ async def test_each_screen_names_its_ways_on(issue: str, alice: Svc, open_app: O
 
     async with open_app().run_test(size=(width, 40)) as pilot:
         names(await settle(pilot), "enter open", "i inbox", "w repository", "a account", *beside)
-        names(await press(pilot, "enter", "1"), "o newest seal", "f facts", "t find file", "h history")
+        names(await press(pilot, "enter", "1"), "o newest seal", "f facts", "t find file", "F search files")
         names(await press(pilot, "6"), "a report a fault", "e rules in Settings", *beside)
         names(await press(pilot, "G"), "enter rules in Settings", "a report a fault", *beside)
         names(await press(pilot, "enter"), "enter change", "} next panel", *beside)

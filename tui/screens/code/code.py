@@ -27,6 +27,7 @@ from tui.screens.code.history import History
 from tui.screens.code.live import HERE_EVERY
 from tui.screens.code.pictured import Pictured
 from tui.screens.code.replay import Replay
+from tui.screens.code.words import SEARCH
 from tui.screens.facts import Facts
 from tui.screens.split import REST
 from tui.text import Part, safe
@@ -39,15 +40,19 @@ from tui.widgets.picture import Picture
 from tui.widgets.source import SHORT, Source
 
 if TYPE_CHECKING:
+    from tui.screens.code.find_text import FileText
     from tui.screens.repo_page import RepoPage
 
 OF_FILES = frozenset(
-    {"find_file", "blame", "history", "replay", "edit", "live"}
+    {"find_file", "search_files", "blame", "history", "replay", "edit", "live"}
 )  # not keys of a list of seals
 NEED_FILE = frozenset({"blame", "replay", "edit"})
 IN_DIFF = {"split": "side by side", "next_hunk": "next hunk", "next_file": "next file"}  # keys named there
 OF_NOTHING = frozenset({"live", "follow"})  # keys of a branch without a seal
 TREE_WIDTH = 34
+UNMATCHED = "nothing here is called so; F searches in all files, t finds a path; esc lists all"
+SEARCHED = 64 * 1024 * 1024  # bytes of all files of a seal in which is searched
+KEPT_TEXTS = 4 * 1024 * 1024  # characters that are kept for the next search
 PREVIEWED = 256 * 1024  # bytes of a file that is previewed
 PEOPLE_EVERY = 2.0  # seconds between two questions who is where
 
@@ -56,6 +61,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
     OF_SEAL = True
     ACTIONS = (
         Action("find_file", ("t",), "find file", footer=True),
+        Action("search_files", ("F",), "search in all files", footer=True),
         Action("blame", ("B",), "blame", "svc blame {path}", footer=True),
         Action("history", ("h",), "history", "svc log {path}", footer=True),
         Action("older", ("left_square_bracket",), "older seal or step", "svc log {path}"),
@@ -90,6 +96,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self._headed = ("", "")  # title of the file's pane, and words beside it
         self._bright = ""  # the pane that has the focus, or had it last
         self._made_for = 0  # columns of the terminal that the page was made for
+        self._searched: tuple[str, list[FileText] | None] = ("", None)  # a seal, and its texts
         self._source = False  # whether Markdown is shown as it is written
         self.texts: Texts = Texts(self, self._repaint)
 
@@ -119,14 +126,16 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         on_folder = lines is tree and isinstance(tree.key, tuple) and tree.key[0] != "file"
         if action.id in NEED_FILE and (on_folder or (lines is not tree and self.path is None)):
             return ""
-        return action.label
+        if action.id == "replay" and lines is tree:  # it is played in the text
+            return ""
+        return SEARCH if action.id == "search_files" else action.label
 
     def compose(self) -> ComposeResult:
         about = Lines(marked=False, id="about")
         about.can_focus = False
         with Horizontal(classes="row"):
             with Pane(id="tree_pane"):
-                yield Lines(empty="no files", waiting="asking the server", id="tree")
+                yield Lines(empty="no files", unmatched=UNMATCHED, waiting="asking the server", id="tree")
             with Pane(id="file_pane"):
                 yield Line(id="file_title")
                 yield Lines(marked=False, searches=True, id="file")
@@ -504,6 +513,51 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         painted: list[bool] = []
         self.of.hold_keys(READING_SECONDS)
         self.svc.load(contents.tree(repo.id, seal, recursive=True), paint, lambda _: self.of.drop_keys())
+
+    def do_search_files(self) -> None:
+        """Let the user search in the texts of all files of the seal, and open the chosen line."""
+        repo, seal = self.of.repo, self.of.seal
+        if not self.of.read:
+            self.of.once_read(self.do_search_files)
+            return
+        if seal is None:
+            self.of.say("nothing is sealed yet", "warn")
+            return
+        painted: list[bool] = []
+
+        def paint(tree: Tree, at: float) -> None:
+            if not painted:
+                painted.append(True)
+                self._search_in(tree, seal)
+
+        self.of.hold_keys(READING_SECONDS)
+        self.svc.load(contents.tree(repo.id, seal, recursive=True), paint, lambda _: self.of.drop_keys())
+
+    def _search_in(self, tree: Tree, seal: str) -> None:
+        from tui.screens.code.find_text import FindText, Hit, read_texts
+
+        repo_id, client = self.of.repo.id, self.svc.client
+        whole = sum(entry.size for entry in tree.entries)
+        if whole > SEARCHED:
+            self.of.drop_keys()
+            words = (
+                f"all files have {size(whole)}, which is too much to search here; in a folder of it: grep -r"
+            )
+            self.of.say(words, "warn")
+            return
+
+        def keep(texts: list[FileText]) -> None:
+            if sum(len(file.text) for file in texts) <= KEPT_TEXTS:
+                self._searched = seal, texts
+
+        def chosen(hit: Hit) -> None:
+            self._goto, self._source = hit.line, self._source or is_markdown(hit.path)
+            self.go_to_file(hit.path)
+
+        kept_texts = self._searched[1] if self._searched[0] == seal else None
+        self.app.push_screen(
+            FindText(kept_texts, lambda goes_on: read_texts(client.api, repo_id, seal, goes_on), keep, chosen)
+        )
 
     def _find_file_in(self, tree: Tree) -> None:
         from tui.screens.code.find_file import FindFile

@@ -21,7 +21,7 @@ from tui.actions import Action
 from tui.highlight import ColouredText, colour_text, plain
 from tui.screens.base import THREE_PANES, TWO_PANES
 from tui.screens.code.clipboard import copy
-from tui.screens.code.words import counts, describe_listing
+from tui.screens.code.words import SEARCH, counts, describe_listing
 from tui.screens.facts import FACTS, FRAME, Facts, beside_facts, facts_width, frame, wrap_facts
 from tui.screens.proposal.words import checks_of, sign_of_check
 from tui.screens.view import View
@@ -70,6 +70,7 @@ class Overview(View):
         Action("newest", ("o",), "newest seal", "svc show {seal}", footer=True),
         Action("facts", ("f",), "facts", footer=True),
         Action("find_file", ("t",), "find file", footer=True),
+        Action("search_files", ("F",), "search in all files", footer=True),
         Action("history", ("h",), "history", "svc log", footer=True),
         Action("pane", ("tab",), "next link or pane", footer=True),
         Action("copy", ("y",), "copy the line to clone it", "svc repo clone {repo}"),
@@ -110,7 +111,7 @@ class Overview(View):
 
     def label_of(self, action: Action) -> str:
         """Returns the label of an action in the line of keys. Without a seal there are no files."""
-        if action.id in ("newest", "find_file", "history") and self.of.seal is None:
+        if action.id in ("newest", "find_file", "search_files", "history") and self.of.seal is None:
             return ""
         on_facts = self._column.has_focus
         if action.id == "facts" and on_facts:
@@ -118,7 +119,7 @@ class Overview(View):
         if action.id == "pane":
             links = self._has_links or not self._has_facts
             return "next fact or README" if on_facts else "next link" if links else "facts"
-        return action.label
+        return SEARCH if action.id == "search_files" else action.label
 
     def link_label(self, target: str) -> str:
         return LEADS.get(target.removeprefix(GO), "")
@@ -434,6 +435,9 @@ class Overview(View):
 
     def do_find_file(self) -> None:
         self.of.act_in_code("do_find_file")
+
+    def do_search_files(self) -> None:
+        self.of.act_in_code("do_search_files")
 
     def do_history(self) -> None:
         self.of.act_in_code("do_history")

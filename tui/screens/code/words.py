@@ -7,6 +7,8 @@ from localstore.core.model.listing import Listing
 from localstore.core.model.repo import Repo
 from tui.text import safe
 
+SEARCH = "search files"  # what the key of the search in all files does, in the line of keys
+
 
 def counts(repo: Repo) -> str:
     """Returns a text that says how many stars, watchers and forks the repository has."""
