@@ -37,6 +37,7 @@ QUOTA_ACCOUNTS, DEV_ACCOUNTS = 20, 1000
 RESERVE_BYTES, RESERVE_INODES = 512 * MIB, 1000
 AUDIT_DAYS = 365
 GIT_CACHE_BYTES = 10 * GIB
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _LEVELS = {
     "trace": "debug",
@@ -170,19 +171,20 @@ def read(variables: Mapping[str, str], *, dev: bool, host: str, port: int, data:
 
 
 def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) -> Config:
-    folder = (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute()
+    named = env.get("TR_DATA_DIR")  # read even if `data` comes first
+    folder = (data or Path(named or "relay-data")).absolute()
     public_url = _public_url(env, dev, host, port)
     database_url = _database_url(env, folder, "DATABASE_URL")
     _check_edition(env, dev)
-    return Config(
+    config = Config(
         dev=dev,
         host=host,
         port=port,
         data=folder,
         public_url=public_url,
-        node_name=env.get("TR_NODE_NAME") or (urlsplit(public_url).hostname or host),
+        node_name=_node_name(env) or (urlsplit(public_url).hostname or host),
         edition=edition.EDITION,
-        source_link=env.get("TR_SOURCE_URL") or edition.SOURCE_URL,
+        source_link=_source_link(env) or edition.SOURCE_URL,
         flags=Flags.read(env.get),
         e2ee=E2eeScopes(
             single_user=_read_switch(env, "TR_SINGLE_USER_E2EE_ENABLED", False),
@@ -196,7 +198,7 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
         oidc_sign_up=_read_switch(env, "TR_OIDC_SIGN_UP", dev),
         storage=_read_storage(env, folder),
         tls=_read_tls(env, dev),
-        operator_email=env.get("INITIAL_RELAY_ADMIN_EMAIL"),
+        operator_email=_operator_email(env),
         device_key_sign_in=_read_switch(env, "TR_DEVICE_KEY_SIGN_IN", True),
         device_key_sign_up=_read_switch(env, "TR_DEVICE_KEY_SIGN_UP", dev),
         local_sign_up=_read_switch(env, "TR_LOCAL_SIGN_UP", dev),
@@ -214,6 +216,42 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
         outbound_allow=_read_networks(env, "TR_OUTBOUND_ALLOW"),
         ssh=ssh_settings.read(env, host),
     )
+    env.require_all_read("TR_")
+    _check_sign_in(env, config)
+    return config
+
+
+def _check_sign_in(env: Environment, config: Config) -> None:
+    """Raise StartRefused for a way to make accounts that is switched on and cannot work."""
+    up_by_key = config.device_key_sign_up and env.get("TR_DEVICE_KEY_SIGN_UP") is not None
+    if up_by_key and not config.device_key_sign_in:
+        raise StartRefused("TR_DEVICE_KEY_SIGN_UP is on, but TR_DEVICE_KEY_SIGN_IN is off")
+    if config.oidc_sign_up and env.get("TR_OIDC_SIGN_UP") is not None and not config.providers:
+        raise StartRefused(
+            "TR_OIDC_SIGN_UP is on, but neither RAUTHY_URL nor TR_OIDC_PROVIDERS names an identity provider"
+        )
+
+
+def _node_name(env: Environment) -> str | None:
+    name = env.get("TR_NODE_NAME")
+    if name is not None and not name.isprintable():
+        raise StartRefused(f"TR_NODE_NAME={name!r} has characters that cannot be shown")
+    return name
+
+
+def _source_link(env: Environment) -> str | None:
+    link = env.get("TR_SOURCE_URL")
+    if link is not None and not _is_web_address(link):
+        raise StartRefused(f"TR_SOURCE_URL={link!r} is not an address, https://…")
+    return link
+
+
+def _operator_email(env: Environment) -> str | None:
+    name = "INITIAL_RELAY_ADMIN_EMAIL"
+    email = env.get(name)
+    if email is not None and not re.fullmatch(r"[^@\s]+@[^@\s]+", email):
+        raise StartRefused(f"{name}={email!r} is not an e-mail address")
+    return email
 
 
 def _client_builds(env: Environment) -> Path | None:
@@ -253,11 +291,15 @@ def _read_creations(env: Environment) -> dict[str, int]:
     """How many things of each kind an account may create in an hour. The defaults are overridden by
     TR_QUOTA_CREATIONS, such as `labels=100,refs=1000`."""
     name, limits = "TR_QUOTA_CREATIONS", dict(creation.DEFAULTS)
+    named: set[str] = set()
     for setting in filter(None, (env.get(name) or "").split(",")):
         kind, _, most = (part.strip() for part in setting.partition("="))
         number = whole_number(most, 15)
         if kind not in limits or number is None:
             raise StartRefused(f"{name}={setting!r}: write KIND=NUMBER, with a kind of: {', '.join(limits)}")
+        if kind in named:
+            raise StartRefused(f"{name} names {kind} twice; keep one of them")
+        named.add(kind)
         limits[kind] = number
     return limits
 
@@ -313,7 +355,10 @@ def _public_url(env: Environment, dev: bool, host: str, port: int) -> str:
         if dev:
             return dev_origin(host, port)
         raise StartRefused("TR_PUBLIC_URL is not set; set it to the origin people open, https://HOST")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise StartRefused(f"TR_PUBLIC_URL={url} is not an origin; expected https://HOST") from None
     if parts.path not in ("", "/") or parts.query or parts.fragment:
         raise StartRefused(
             f"TR_PUBLIC_URL={url} has more than an origin; a node lives at the root of its host"
@@ -358,17 +403,33 @@ def _boot_secret(env: Environment, name: str, dev: bool) -> str:
 
 
 def _read_s3(env: Environment) -> S3 | None:
+    env.require_beside("S3_ENDPOINT", "S3_REGION", "S3_ACCESS_KEY", "S3_SECRET_KEY")
     endpoint, bucket = env.get("S3_ENDPOINT"), env.get("S3_BUCKET")
     if endpoint is None and bucket is None:
         return None
     if endpoint is None or bucket is None:
         raise StartRefused("S3_ENDPOINT and S3_BUCKET go together; one of them is missing")
+    if not _is_web_address(endpoint):
+        raise StartRefused(f"S3_ENDPOINT={endpoint} is not the address of an object store, https://HOST")
+    if not _BUCKET.fullmatch(bucket):
+        raise StartRefused(f"S3_BUCKET={bucket} is not the name of a bucket: a-z, A-Z, 0-9, '.', '_' and '-'")
     region = env.get("S3_REGION") or "us-east-1"
     access, secret = env.secret("S3_ACCESS_KEY"), env.secret("S3_SECRET_KEY")
     if (access is None) != (secret is None):
         missing = "S3_ACCESS_KEY" if access is None else "S3_SECRET_KEY"
         raise StartRefused(f"S3_ACCESS_KEY and S3_SECRET_KEY go together; {missing} is missing")
     return S3(endpoint, bucket, region, access, secret)
+
+
+def _is_web_address(url: str) -> bool:
+    """Whether the text is an http or https address without a query, which has no sign that is not ASCII."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return False
+    whole = bool(re.fullmatch("[!-~]+", url)) and not parts.query and not parts.fragment
+    return whole and parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def _read_tls(env: Environment, dev: bool) -> tuple[Path, Path] | None:

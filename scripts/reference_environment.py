@@ -141,8 +141,10 @@ RELAY: dict[str, Variable] = {
     "TR_REPO_MERGE_ENABLED": Variable(
         "off", "Seals with two parents: `svc pr merge --merge`, `merge-preview` and `merge`; off: one parent."
     ),
-    "TR_MIRROR_SYNC_ENABLED": Variable("on", "Upstream links. " + _NOT_YET),
-    "TR_GIT_CLONE_ENABLED": Variable("on", "Git clone through the relay. " + _NOT_YET),
+    "TR_MIRROR_SYNC_ENABLED": Variable("on", "Links to repositories elsewhere. " + _NOT_YET),
+    "TR_GIT_CLONE_ENABLED": Variable(
+        "on", "Cloning git repositories of other hosts in a browser. " + _NOT_YET
+    ),
     "TR_FORK_ENABLED": Variable("on", "Forks."),
     "TR_TIME_MACHINE_ENABLED": Variable("on", "The time-travel view of code on the pages of repositories."),
     "TR_SOCIAL_ENABLED": Variable("off", "The counts of stars and watchers: `/api/v1/social`."),
@@ -202,7 +204,9 @@ def environment() -> str:
     _compare("client", set(CLIENT), client_variables())
     text = [
         "# Environment variables\n",
-        "An empty value counts as absent. Switches take `1 true on yes` and `0 false off no`.\n",
+        "An empty value counts as absent. Switches take `1 true on yes` and `0 false off no`.",
+        "The relay refuses to start with a `TR_…` that it does not know, and with a setting that does",
+        "nothing without another one.\n",
         "## The relay\n",
         "**Required** marks what `relay serve` does not start without; `--dev` needs none of them.",
         "† may also come from the file that the variable with `_FILE` at its end names, such as",

@@ -26,7 +26,9 @@ class SshSettings:
 
 def read(env: Environment, host: str) -> SshSettings | None:
     """Read the settings of the app over SSH; None unless TR_SSH_PORT is set. `host`: the address to listen on
-    if TR_SSH_HOST names none. Raises StartRefused for a number out of its range."""
+    if TR_SSH_HOST names none. Raises StartRefused for a number out of its range, and for a setting without
+    TR_SSH_PORT."""
+    env.require_beside("TR_SSH_PORT", "TR_SSH_HOST", "TR_SSH_SESSIONS", "TR_SSH_UIDS", "TR_SSH_IDLE")
     if env.get("TR_SSH_PORT") is None:
         return None
     return SshSettings(

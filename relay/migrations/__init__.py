@@ -85,8 +85,11 @@ def _upgrade(url: str) -> None:
         postgres.run(url, lambda connection: run_alembic(HEAD, connection=connection))
         return
     path = urls.sqlite_path(url)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(mode=0o600)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+    except OSError as error:
+        raise StartRefused(f"the database {path} cannot be written: {error.strerror}") from None
     run_alembic(HEAD, url=f"sqlite:///{path}")
 
 

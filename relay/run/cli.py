@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     serve = commands.add_parser("serve", parents=[common], help="serve the node")
     serve.add_argument("--dev", action="store_true", help="make secrets, migrate and start the signer")
     serve.add_argument("--host", default="127.0.0.1")
-    serve.add_argument("--port", type=int, default=8080, help="0 takes a free one")
+    serve.add_argument("--port", type=_parse_port, default=8080, help="0 takes a free one")
     serve.set_defaults(run=_serve)
 
     migrate = commands.add_parser(
@@ -296,9 +296,10 @@ def _quota(options: argparse.Namespace) -> int:
     if handle and limits:
         asyncio.run(operator_commands.set_limits(url, handle, limits))
     of_node = config.read_quotas(os.environ)
+    usages = asyncio.run(operator_commands.list_usages(url, handle))
     heads = [f"{what.upper()}{end}" for what in QUOTAS for end in ("", "_LIMIT", "_DELETED")]
     print("\t".join(["ACCOUNT", *heads]))
-    for name, used in asyncio.run(operator_commands.list_usages(url, handle)):
+    for name, used in usages:
         cells = [
             str(count)
             for what in QUOTAS
@@ -314,6 +315,13 @@ def _parse_text(text: str) -> str:
     if not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text!r} is not a name")
     return text
+
+
+def _parse_port(text: str) -> int:
+    number = whole_number(text)
+    if number is None or number > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, 0 to 65535")
+    return number
 
 
 def _parse_limit(text: str) -> int | None:

@@ -27,6 +27,7 @@ from sanic.application.state import ApplicationServerInfo
 from sanic.http.constants import HTTP
 
 from relay.base import edition, git
+from relay.base.environment import StartRefused
 from relay.base.logs import logger
 from relay.base.metrics import Metrics
 from relay.config import Config
@@ -101,6 +102,7 @@ async def serving(
 ) -> AsyncIterator[Node]:
     """A context in which a node answers requests on `bound`. The node's data folder exists and its database
     is migrated. `say`: called with lines for the operator."""
+    tls = _tls(config.tls)
     if git.find_program() is None:
         say("git is not installed here, so nobody can clone with git; svc needs none")
     async with _own_signer(config) as signer, _open(config) as node:
@@ -111,7 +113,7 @@ async def serving(
             protocol=StrictProtocol,
             return_asyncio_server=True,
             backlog=BACKLOG,
-            ssl=_tls(config.tls),
+            ssl=tls,
         )
         if server is None:
             raise RuntimeError("no server was made")
@@ -247,5 +249,14 @@ def _tls(files: tuple[Path, Path] | None) -> ssl.SSLContext | None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(*files)
+    try:
+        context.load_cert_chain(*files, password=_refuse_password)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+        raise StartRefused(f"{files[0]} and {files[1]} are no certificate with its key: {reason}") from None
     return context
+
+
+def _refuse_password() -> str:
+    """Called for a key that is encrypted. Without it the library asks for the password on the terminal."""
+    raise ValueError("the key is encrypted")

@@ -24,6 +24,8 @@ def test_strict_mode_makes_no_accounts_unless_told(variable: str) -> None:
         "TR_EDITION": "self-hosted-community",
         "TR_ENROLL_CHALLENGE": "x" * 16,
         "TR_VALIDATE_JWT_AUD": "x" * 16,
+        "RAUTHY_URL": "https://id.example",
+        "RAUTHY_CLIENT_ID": "svc",
     }
 
     def sign_up(dev: bool, **variables: str) -> bool:

@@ -98,6 +98,17 @@ REFUSALS = [
     ("RELAY_ADMIN_SECRET_FILE", "/nonexistent/secret", "cannot be read"),
     ("SSL_CERT_PATH", "/nonexistent/cert.pem", "does not exist"),
     ("RUST_LOG", "loud", "RUST_LOG names none"),
+    ("TR_PUBLIC_URL", "https://[::1", "not an origin"),
+    ("TR_QOUTA_BYTES", "5", "did you mean TR_QUOTA_BYTES?"),
+    ("TR_PUBLIC_URL_FILE", "/etc/url", "the relay has no such setting"),
+    ("TR_SSH_IDLE", "60", "TR_SSH_IDLE is set without TR_SSH_PORT"),
+    ("RAUTHY_CLIENT_SECRET_FILE", "/run/oidc", "RAUTHY_CLIENT_SECRET_FILE is set without RAUTHY_URL"),
+    ("S3_ACCESS_KEY", "key", "S3_ACCESS_KEY is set without S3_ENDPOINT"),
+    ("TR_OIDC_SIGN_UP", "on", "names an identity provider"),
+    ("TR_QUOTA_CREATIONS", "refs=1, refs=2", "names refs twice"),
+    ("TR_SOURCE_URL", "javascript:alert(1)", "is not an address"),
+    ("TR_NODE_NAME", "a\nb", "cannot be shown"),
+    ("INITIAL_RELAY_ADMIN_EMAIL", "somebody", "is not an e-mail address"),
     ("TR_NODE_NAME", "unmigrated", "the database is not migrated; run: relay migrate"),
 ]
 
@@ -120,6 +131,28 @@ def test_strict_start_refuses_with_one_line(tmp_path, name, value, reason):
     assert out == ""
     assert err.count("\n") == 1
     assert err.startswith("relay: ")
+    assert reason in err
+
+
+TOGETHER = [
+    ({"TR_DEVICE_KEY_SIGN_IN": "off", "TR_DEVICE_KEY_SIGN_UP": "on"}, "TR_DEVICE_KEY_SIGN_IN is off"),
+    ({"S3_ENDPOINT": "nonsense", "S3_BUCKET": "packs"}, "not the address of an object store"),
+    ({"S3_ENDPOINT": "https://s3.example", "S3_BUCKET": "a/../b"}, "not the name of a bucket"),
+    ({"SSL_CERT_PATH": __file__, "SSL_KEY_PATH": __file__}, "no certificate with its key"),
+]
+
+
+@pytest.mark.parametrize(("variables", "reason"), TOGETHER)
+def test_settings_that_cannot_work_together_are_refused_with_one_line(tmp_path, variables, reason):
+    with (tmp_path / "err").open("w") as log:
+        words = ["serve", "--dev", "--port", "0", "--data", str(tmp_path / "data")]
+        fork = Fork(words, log, environment({**GOOD, **variables}))
+    with fork.stdout:
+        assert fork.stdout.read() == ""
+    assert fork.wait(PATIENCE) == 1
+    err = (tmp_path / "err").read_text()
+    assert err.startswith("relay: ")
+    assert err.count("\n") == 1
     assert reason in err
 
 
@@ -238,6 +271,28 @@ def test_a_port_in_use_is_refused_in_one_line(tmp_path):
         done = relay("serve", "--dev", "--port", str(port), "--data", str(tmp_path))
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "many"])
+def test_a_port_that_is_none_is_refused_as_an_argument(tmp_path, port):
+    done = relay("serve", "--dev", f"--port={port}", "--data", str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"'{port}' is not a port, 0 to 65535\n")
+
+
+def test_migrating_where_no_file_can_be_made_says_so_in_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = relay("migrate", "--data", str(tmp_path / "file"))
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "relay.db cannot be written: " in done.stderr
+
+
+def test_the_quota_of_nobody_is_an_error_without_a_table(tmp_path):
+    assert relay("migrate", "--data", str(tmp_path)).returncode == 0
+    done = relay("quota", "nobody", "--data", str(tmp_path))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "there is no account nobody" in done.stderr
 
 
 def test_sigterm_lets_an_answer_finish_and_says_so_first(tmp_path):
