@@ -220,7 +220,7 @@ class WatchedFolder:
             moments.append(state.reopen_at)
         due = state.saves.next_due()
         if due is not None:
-            moments.append(due)
+            moments.append(max(due, state.not_before))
         if state.out is not None:
             moments.append(state.out.until)
         if state.barred > now and state.flying:

@@ -81,6 +81,9 @@ def retry(
         raise ClientError(f"{sentence}; {count(len(waiting), 'action')} still waiting; see: svc queue list")
     if report.refused:
         raise ClientError(f"{sentence}; {count(len(report.refused), 'action')} refused; see: svc queue list")
+    refused = len(entries) - len(waiting)
+    if refused:
+        ctx.out.note(f"{count(refused, 'action')} refused before; see: svc queue list")
     ctx.out.done(sentence if report.sent else "Nothing waits", {"sent": len(report.sent)}, (Column("sent"),))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +36,18 @@ def test_where_a_session_ended_a_folder_does_not_open_ever_more(alice: Svc) -> N
     for _ in range(5):
         folder._new_place()
     assert held(home) <= before + 1
+
+
+def test_a_save_that_waits_for_the_next_try_keeps_no_processor_busy(alice: Svc) -> None:
+    """As after the repository was hidden from its user."""
+    assert alice("repo", "create", "work").code == 0
+    assert alice("repo", "init", f"{os.environ['TEST_HANDLE']}/work").code == 0
+    deaf: Any = lambda *_: None  # noqa: E731
+    folder = WatchedFolder(Path.cwd(), 1, deaf, deaf, deaf, deaf, paused=True)
+    folder.stop()
+    folder.join(30)
+    now = time.monotonic()
+    folder._state.saves.record_closed("a.txt", now - 5)
+    assert folder._seconds_until_due() == 0
+    folder._state.not_before = now + 30
+    assert folder._seconds_until_due() > 20

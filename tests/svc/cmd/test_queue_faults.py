@@ -60,3 +60,12 @@ def test_the_disk_is_full(folder: Svc, words: tuple[str, ...], monkeypatch: pyte
     assert told.code == 1
     assert "free some space" in told.err
     assert "something broke" not in told.err
+
+
+def test_what_was_refused_before_is_named(folder: Svc) -> None:
+    assert folder(*QUEUE).code == 0
+    assert folder("label", "create", "bug", "-c", "d73a4a").code == 0
+    assert folder("queue", "retry").code == 1
+    told = folder("queue", "retry")
+    assert told.code == 0
+    assert "1 action refused before; see: svc queue list" in told.err
