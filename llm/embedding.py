@@ -19,7 +19,7 @@ from localstore.models.store import Installed
 _TEXTS = 2048
 
 
-async def embed(
+async def embed_texts(
     runners: Runners, call: Call, installed: Installed, texts: list[str], dimensions: int | None, began: int
 ) -> dict[str, Any]:
     """Compute the embeddings of these texts. Returns the answer of /api/embed. `call`: the body of the

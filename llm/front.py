@@ -25,7 +25,7 @@ from sanic.response import HTTPResponse
 from llm import listing, making, pulling, wire
 from llm.answering import Work, lines, work_of_chat, work_of_generate
 from llm.compatible import Compatible
-from llm.embedding import embed
+from llm.embedding import embed_texts
 from llm.guard import require_local
 from llm.leases import Idle
 from llm.problem import Refused
@@ -363,13 +363,15 @@ class Front:
         call = wire.decode(await self.body(request), wire.Embed)
         installed, began = self.find(call.model), time.monotonic_ns()
         texts = [call.input] if isinstance(call.input, str) else call.input or []
-        return self.json(request, await embed(self.runners, call, installed, texts, call.dimensions, began))
+        return self.json(
+            request, await embed_texts(self.runners, call, installed, texts, call.dimensions, began)
+        )
 
     async def _embeddings(self, request: Request) -> HTTPResponse:
         call = wire.decode(await self.body(request), wire.Embeddings)
         installed, began = self.find(call.model), time.monotonic_ns()
         texts = [call.prompt] if call.prompt else []
-        answer = await embed(self.runners, call, installed, texts, None, began)
+        answer = await embed_texts(self.runners, call, installed, texts, None, began)
         return self.json(request, {"embedding": answer["embeddings"][0] if answer["embeddings"] else []})
 
 

@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("seed", help="any word; the same one draws the same docstrings from the same tree")
     parser.add_argument("count", nargs="?", type=int, default=COUNT, help=f"how many; {COUNT} unless given")
     arguments = parser.parse_args()
-    everything = list(documented())
+    everything = list(find_docstrings())
     if not 1 <= arguments.count <= len(everything):
         parser.error(f"count is a number from 1 to {len(everything)}, as there are so many docstrings")
     drawn = random.Random(arguments.seed).sample(everything, arguments.count)
@@ -30,7 +30,7 @@ def main() -> None:
         print(f"{number:>3}  {place}\n     {signature}\n{docstring}\n")
 
 
-def documented() -> Iterator[tuple[str, str, str]]:
+def find_docstrings() -> Iterator[tuple[str, str, str]]:
     """Yields (file and line, signature, docstring) of every module, class and function in the rooms that has
     a docstring."""
     for room in ROOMS:

@@ -23,7 +23,7 @@ from localstore.core.model import repo as repos
 from localstore.core.model.issue import CommentBody, IssueCreate
 from localstore.core.model.label import LabelCreate
 from scripts.bench.app import relay_on
-from scripts.bench.collaboration.folders import environment, linked, svc, write
+from scripts.bench.collaboration.folders import environment, make_linked_folder, svc, write
 from scripts.bench.ingest import signed_in
 from scripts.bench.tui import Terminal
 from svc.api import Api
@@ -239,7 +239,7 @@ ENVIRONMENTS = {
 
 def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
     """Make a linked folder whose repository has something for every screen. Returns the folder."""
-    folder, repo_id = linked(api, base, env, "httpx")
+    folder, repo_id = make_linked_folder(api, base, env, "httpx")
     write(folder, BEFORE)
     svc(folder, env, "push", "-m", "Keep connections")
     write(folder, {"pyproject.toml": PROJECT.encode()})

@@ -251,10 +251,10 @@ def written() -> dict[Path, str]:
 
 def stale() -> dict[Path, str]:
     """Path → text of each file that is out of date."""
-    return {path: text for path, text in written().items() if _committed(path) != text}
+    return {path: text for path, text in written().items() if _read_page(path) != text}
 
 
-def _committed(path: Path) -> str | None:
+def _read_page(path: Path) -> str | None:
     return path.read_text("utf-8") if path.exists() else None
 
 

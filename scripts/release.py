@@ -98,7 +98,7 @@ def release(folder: Path, key: DeviceKey, next_key: str | None = None, version: 
         _require_starts(program, version, Path(temporary))
         program.replace(folder / name)
         listed = Path(temporary) / LIST
-        listed.write_bytes(msgspec.json.format(msgspec.json.encode(_listed(folder, version, made))))
+        listed.write_bytes(msgspec.json.format(msgspec.json.encode(_add_to_list(folder, version, made))))
         listed.replace(folder / LIST)
     return made
 
@@ -119,7 +119,7 @@ def write(program: Path, version: str, trusted: Sequence[str]) -> None:
             raise NotBuilt("svc/release_keys.py has no place for the keys")
         keys.write_text(pinned)
         members = dict(_packages(sources))
-        members |= dict(_needed(sources))
+        members |= dict(_find_needed_files(sources))
         digest = hashlib.sha256()
         for member in sorted(members):
             digest.update(f"{member}\0".encode() + hashlib.sha256(members[member].read_bytes()).digest())
@@ -136,7 +136,7 @@ def write(program: Path, version: str, trusted: Sequence[str]) -> None:
     program.chmod(0o755)
 
 
-def _listed(folder: Path, version: str, made: Build) -> ClientRelease:
+def _add_to_list(folder: Path, version: str, made: Build) -> ClientRelease:
     """The list in `folder` with this build added. Builds of the same version for other machines stay."""
     others: list[Build] = []
     try:
@@ -160,11 +160,11 @@ def _packages(sources: Path) -> Iterator[tuple[str, Path]]:
                 yield path.relative_to(sources).as_posix(), path
 
 
-def _needed(sources: Path) -> Iterator[tuple[str, Path]]:
+def _find_needed_files(sources: Path) -> Iterator[tuple[str, Path]]:
     """Yields (name in the program file, path) of the files of every distribution that the client needs: those
     that its packages import, and their dependencies."""
     owners = metadata.packages_distributions()
-    imported = {name for package in CLIENT for name in _imported(sources / package)}
+    imported = {name for package in CLIENT for name in _find_imports(sources / package)}
     wanted = sorted({owner for name in imported for owner in owners.get(name, ()) if owner.lower() != "svc"})
     wanted += sorted(_extras("svc", set(map(_plain, wanted))))
     found: dict[str, metadata.Distribution] = {}
@@ -199,7 +199,7 @@ def _extras(project: str, wanted: set[str]) -> Iterator[str]:
             yield f"{one.name}[{','.join(sorted(one.extras))}]"
 
 
-def _imported(package: Path) -> Iterator[str]:
+def _find_imports(package: Path) -> Iterator[str]:
     """Yields the top-level names that the sources of a package import."""
     for path in package.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_bytes())):

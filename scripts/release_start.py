@@ -24,7 +24,7 @@ def _cache() -> Path:
     return Path(base) / "svc" / "programs"
 
 
-def _unpacked(cache: Path) -> Path:
+def _unpack_packages(cache: Path) -> Path:
     """The folder with the unpacked packages, unpacked now if it is missing. The folder gets its name when it
     is complete, so an interrupted start leaves no incomplete folder of this name."""
     there = cache / DIGEST
@@ -56,7 +56,7 @@ def main() -> None:
     if f"{sys.version_info[0]}.{sys.version_info[1]}" != PYTHON:
         sys.exit(f"svc: this file runs with Python {PYTHON}, and this is {sys.version.split()[0]}")
     try:
-        packages = str(_unpacked(_cache()))
+        packages = str(_unpack_packages(_cache()))
     except OSError as error:
         sys.exit(f"svc: the packages cannot be unpacked into {_cache()}: {error.strerror or error}")
     sys.path[:0] = [packages]

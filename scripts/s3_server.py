@@ -59,7 +59,7 @@ def main() -> int:
 def versitygw(folder: Path, port: int, running: contextlib.ExitStack) -> str:
     """Start versitygw on a folder. Returns the value that TEST_S3_CONDITIONAL_PUT must have for versitygw.
     `running`: closing it ends the server."""
-    program = shutil.which("versitygw") or str(_built())
+    program = shutil.which("versitygw") or str(_build_versitygw())
     (folder / "data").mkdir()
     running.enter_context(
         process(
@@ -72,7 +72,7 @@ def versitygw(folder: Path, port: int, running: contextlib.ExitStack) -> str:
     return "native"
 
 
-def _built() -> Path:
+def _build_versitygw() -> Path:
     """Build versitygw once, into the user's cache. Returns the path of the program."""
     place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "svc-tests"
     program = place / "versitygw"

@@ -23,7 +23,7 @@ PARTS = ("svc", "tui", "relay", "localstore", "llm", "pyproject.toml", "README.m
 EDITIONS: tuple[str, ...] = typing.get_args(edition.Edition)
 
 
-def stamped(source: str, name: str, commit: str, built_at: str) -> str:
+def stamp_source(source: str, name: str, commit: str, built_at: str) -> str:
     """The text of `relay/base/edition.py` with the given constants. `source`: the text before; `name`: the
     edition. Raises ValueError if the edition does not exist, or the text lacks one of the constants."""
     if name not in EDITIONS:
@@ -45,7 +45,7 @@ def copy(into: Path, name: str) -> None:
             shutil.copy(ROOT / part, into / part)
     built_at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     file = into / "relay" / "base" / "edition.py"
-    file.write_text(stamped(file.read_text("utf-8"), name, commit(), built_at), "utf-8")
+    file.write_text(stamp_source(file.read_text("utf-8"), name, commit(), built_at), "utf-8")
 
 
 def commit() -> str:

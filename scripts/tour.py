@@ -28,11 +28,11 @@ LIVE_FILE = "notes.py"
 COLUMNS = 96  # of the terminal that commands write to; what is shown is indented by four
 
 
-class Failed(Exception):
+class StepFailed(Exception):
     """Raised if a step had a wrong result; the message names the step."""
 
 
-class Device:
+class TerminalDevice:
     """A device of alice on this machine, with its own SVC_HOME and folder."""
 
     def __init__(self, name: str, base: Path, server: str) -> None:
@@ -47,7 +47,7 @@ class Device:
 
     def svc(self, *words: str, where: Path | None = None, quiet: bool = False) -> str:
         """Run `svc WORDS` in a terminal, print its output unless `quiet`, and return the output. Raises
-        Failed if the command fails."""
+        StepFailed if the command fails."""
         started = time.monotonic()
         code, said = in_terminal(  # -P: the folder holds a copy of this project, which must not be what runs
             [sys.executable, "-P", "-m", "svc", *words],
@@ -59,7 +59,7 @@ class Device:
         for line in [] if quiet else said.splitlines():
             say(f"    {line}")
         if code:
-            raise Failed(f"svc {shlex.join(words)} ended with {code}")
+            raise StepFailed(f"svc {shlex.join(words)} ended with {code}")
         return said
 
 
@@ -96,7 +96,7 @@ def start_relay(data: Path, python: str = sys.executable) -> tuple[subprocess.Po
     line = relay.stdout.readline() if relay.stdout else ""
     if "listening on " not in line:
         relay.wait(10)
-        raise Failed("the relay did not start:\n" + (data.parent / "relay.log").read_text()[-2000:])
+        raise StepFailed("the relay did not start:\n" + (data.parent / "relay.log").read_text()[-2000:])
     say(f"$ relay serve --dev\n    {line.strip()}")
     return relay, line.split("listening on ")[1].strip()
 
@@ -118,21 +118,22 @@ def make_tree(folder: Path) -> tuple[int, int]:
 
 
 def same(left: Path, right: Path) -> int:
-    """Compare two trees. Returns the number of files if the trees are equal. Raises Failed if they differ."""
+    """Compare two trees. Returns the number of files if the trees are equal. Raises StepFailed if they
+    differ."""
     names = sorted(str(p.relative_to(left)) for p in left.rglob("*") if p.is_file() and ".svc" not in p.parts)
     others = sorted(
         str(p.relative_to(right)) for p in right.rglob("*") if p.is_file() and ".svc" not in p.parts
     )
     if names != others:
-        raise Failed(f"the trees differ in names: {sorted(set(names) ^ set(others))[:5]}")
+        raise StepFailed(f"the trees differ in names: {sorted(set(names) ^ set(others))[:5]}")
     _, mismatch, errors = filecmp.cmpfiles(left, right, names, shallow=False)
     if mismatch or errors:
-        raise Failed(f"the trees differ in bytes: {(mismatch + errors)[:5]}")
+        raise StepFailed(f"the trees differ in bytes: {(mismatch + errors)[:5]}")
     return len(names)
 
 
 def tour(base: Path, server: str) -> None:
-    laptop, desktop = Device("laptop", base, server), Device("desktop", base, server)
+    laptop, desktop = TerminalDevice("laptop", base, server), TerminalDevice("desktop", base, server)
     count, size = make_tree(laptop.folder)
     say(f"\nA folder of {count} files, {size / 1e6:.1f} MB: its own source and 8 MiB of random binaries.")
 
@@ -182,7 +183,7 @@ def main() -> int:
             stay(relay, server, base)
         else:
             say("Next: ./scripts/quickstart --stay keeps the relay running; README.md goes on from here.")
-    except Failed as error:
+    except StepFailed as error:
         print(f"quickstart: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

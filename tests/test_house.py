@@ -165,9 +165,11 @@ IRREGULAR = {
     "spent",
     "taken",
 }
-PARTICIPLES = {"llm": 2, "localstore": 0, "relay": 1, "scripts": 61, "svc": 1, "tui": 0}
+VERBS = {"embed"}
+"""Verbs that end as participles do."""
+PARTICIPLES = {"llm": 0, "localstore": 0, "relay": 0, "scripts": 0, "svc": 0, "tui": 0}
 """At most so many functions of each room, apart from properties, are named by a participle alone."""
-TWICE = {"llm": 0, "localstore": 0, "relay": 0, "scripts": 10, "svc": 0, "tui": 0}
+TWICE = {"llm": 0, "localstore": 0, "relay": 0, "scripts": 0, "svc": 0, "tui": 0}
 """At most so many names of classes of each room stand for several classes. Numbers may only shrink."""
 
 
@@ -184,7 +186,8 @@ def test_a_function_is_a_verb(room: str) -> None:
     for place, function in _functions(room):
         is_property = any(ast.unparse(name).endswith("property") for name in function.decorator_list)
         word = function.name.strip("_")
-        if not is_property and (word in IRREGULAR or re.fullmatch(r"[a-z]+[^e]ed", word)):
+        is_participle = word in IRREGULAR or re.fullmatch(r"[a-z]+[^e]ed", word)
+        if not is_property and word not in VERBS and is_participle:
             bare.append(f"{place} {function.name}")
     assert len(bare) <= PARTICIPLES[room], "\n".join(bare)
 

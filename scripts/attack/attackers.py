@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from scripts.attack.world import Person
+from scripts.attack.world import RepositoryOwner
 from tests.localstore.core.updates import encode, inserted
 from tests.relay.auth.people import Browser
 from tests.relay.histories import Files, Repository, ok
@@ -171,13 +171,13 @@ def edits(count: int, pause: float) -> Work:
     (see `across`) into a new file."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
-        with Person(url, source) as person:
+        with RepositoryOwner(url, source) as person:
             person.http.timeout = httpx.Timeout(120)
             text, until = person.text(b"a line of text\n"), Until(seconds, stop)
             operation = across(text.replica, count)
             while until.goes_on():
                 with contextlib.suppress(httpx.HTTPError, AssertionError):
-                    text.post(text.edited(operation))
+                    text.post(text.make_edit(operation))
                     time.sleep(pause)
                     text.begin()
 
@@ -194,7 +194,7 @@ def reads(histories: Callable[[], list[Files]], *paths: str, hidden: str | None 
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         until = Until(seconds, stop)
-        with Person(url, source, visibility="public") as person:
+        with RepositoryOwner(url, source, visibility="public") as person:
             person.http.timeout = httpx.Timeout(120)
             seals = [person.repo.seal(files)[0] for files in histories()]
             if hidden is not None:
@@ -238,7 +238,7 @@ def merges(base: Callable[[int], bytes], change: Callable[[bytes, int], bytes], 
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         until = Until(seconds, stop)
-        with Person(url, source, visibility="public") as person:
+        with RepositoryOwner(url, source, visibility="public") as person:
             person.http.timeout = httpx.Timeout(120)
             repo, texts = person.repo, {f"t{n}": base(n) for n in range(files)}
             (start,) = repo.seal(texts)
@@ -303,11 +303,11 @@ def short_lines(count: int) -> bytes:
 
 
 def many_files(count: int) -> Callable[[], list[Files]]:
-    def made() -> list[Files]:
+    def make_versions() -> list[Files]:
         names = [f"d{n // 1000}/f{n}" for n in range(count)]
         return [dict.fromkeys(names, b"1\n"), dict.fromkeys(names, b"2\n")]
 
-    return made
+    return make_versions
 
 
 # --- before sign-in
@@ -333,7 +333,7 @@ def chunks(count: int, part: bytes) -> Work:
     return work
 
 
-def pipelined(count: int, path: str, fields: int = 0) -> Work:
+def pipelines(count: int, path: str, fields: int = 0) -> Work:
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         one = head(url, "GET", path, *["a: b"] * fields)
         block = one * (BLOCK // len(one))
@@ -369,9 +369,9 @@ ATTACKS: dict[str, Attack] = {
     "costly edits, four accounts": Attack(edits(1300, 0.0), processes=4, warm_up=4),
     "costly edits, 50 kB/s": Attack(edits(1300, 0.5), warm_up=4),
     "chunks of 2 bytes": Attack(chunks(32, b"  ")),
-    "requests in one write": Attack(pipelined(32, "/health")),
-    "heads of 2,600 fields": Attack(pipelined(120, "/health", 2600)),
-    "heads of 99 fields": Attack(pipelined(120, "/health", 98)),
+    "requests in one write": Attack(pipelines(32, "/health")),
+    "heads of 2,600 fields": Attack(pipelines(120, "/health", 2600)),
+    "heads of 99 fields": Attack(pipelines(120, "/health", 98)),
     "compare, moved and changed": Attack(reads(moved_and_changed, COMPARE, OTHER), warm_up=None),
     "blame of a moved file": Attack(reads(moved_and_changed, "seals/{1}/blame/new/x7"), warm_up=None),
     "compare, random texts": Attack(reads(random_texts, OTHER), warm_up=None),

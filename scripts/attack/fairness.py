@@ -29,7 +29,7 @@ from pathlib import Path
 import httpx
 
 from scripts.attack import attackers
-from scripts.attack.world import Edited, Person
+from scripts.attack.world import LiveText, RepositoryOwner
 from scripts.fuzz import api as fuzz_api
 
 MOST = 0.100  # seconds: the median that an innocent person's requests must stay under
@@ -75,7 +75,7 @@ class Times:
 
 
 def innocent(
-    person: Person, text: Edited, seconds: float, memory: list[int], relay: fuzz_api.Served
+    person: RepositoryOwner, text: LiveText, seconds: float, memory: list[int], relay: fuzz_api.RelayProcess
 ) -> Times:
     """Sign in, read and edit in turn for `seconds`, with a short pause after each round. Returns the times of
     the requests. Samples of the relay's memory are appended to `memory`."""
@@ -98,7 +98,7 @@ def innocent(
 
 
 @contextlib.contextmanager
-def _ended(relay: fuzz_api.Served) -> Iterator[None]:
+def _end_on_leaving(relay: fuzz_api.RelayProcess) -> Iterator[None]:
     """A context that ends the relay on leaving, by SIGKILL if the relay is too busy to end."""
     try:
         yield
@@ -109,7 +109,7 @@ def _ended(relay: fuzz_api.Served) -> Iterator[None]:
         relay.process.kill()
 
 
-def _begun(attack: attackers.Attack, processes: Sequence[BaseProcess], begun: Event) -> bool:
+def _await_begin(attack: attackers.Attack, processes: Sequence[BaseProcess], begun: Event) -> bool:
     """Wait until the attack's requests are being sent. Returns False if its processes end before that."""
     if attack.warm_up is not None:
         time.sleep(attack.warm_up if processes else 0)
@@ -128,8 +128,8 @@ def run(name: str, seconds: float, source: str) -> bool:
     with (
         tempfile.TemporaryDirectory(prefix="fairness-") as folder,
         fuzz_api.serving(Path(folder), TR_RATE_LIMITS="on") as relay,
-        _ended(relay),
-        Person(relay.url) as person,
+        _end_on_leaving(relay),
+        RepositoryOwner(relay.url) as person,
     ):
         text = person.text(b"one line\n" * 20)
         memory = [relay.anonymous_memory()]
@@ -143,7 +143,7 @@ def run(name: str, seconds: float, source: str) -> bool:
         for process in processes:
             process.start()
         try:
-            attacked = _begun(attack, processes, begun)
+            attacked = _await_begin(attack, processes, begun)
             times = innocent(person, text, seconds, memory, relay)
             attacked = attacked and all(process.exitcode in (None, 0) for process in processes)
         finally:

@@ -35,7 +35,7 @@ from localstore.core.encoding import digest
 from localstore.core.model.limits import FRAME_RAW_MAX, KIB, MIB
 from localstore.core.storage.frame import ZSTD
 from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, Pack, write_packs
-from scripts.fuzz.api import Served, requests_of, serving
+from scripts.fuzz.api import RelayProcess, requests_of, serving
 from tests.relay.auth.people import Device
 from tests.relay.conftest import Account
 from tests.relay.histories import Repository, create
@@ -51,7 +51,7 @@ class Watch:
     """Sends small requests of other accounts, and samples the relay's memory. `took`: seconds of each
     request; `refused`: number of refused ones; `peak`: largest memory in bytes."""
 
-    served: Served
+    served: RelayProcess
     path: str
     took: list[float] = field(default_factory=list)
     refused: int = 0
@@ -177,7 +177,7 @@ def large_tree(repo: Repository, mib: int) -> str:
     return repo.seal(texts)[0]
 
 
-def attack(asked: argparse.Namespace, served: Served) -> bool:
+def attack(asked: argparse.Namespace, served: RelayProcess) -> bool:
     owner = sign_in(served.url)
     good = True
     with requests_of(owner, served.url) as http:

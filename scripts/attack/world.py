@@ -24,7 +24,7 @@ from tests.relay.histories import Repository, create
 UNSIGNED = b64u(bytes(64))
 
 
-class Person:
+class RepositoryOwner:
     """A new account with a device, and a repository whose branch main has one file. `source`: the address
     from which its requests come."""
 
@@ -46,7 +46,7 @@ class Person:
         self._sealed: Repository | None = None
         self._plain = httpx.Client(base_url=url, trust_env=False, timeout=60)
 
-    def __enter__(self) -> Person:
+    def __enter__(self) -> RepositoryOwner:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -81,15 +81,15 @@ class Person:
             self._sealed = create(self.http, self.account, "sealed")
         self._sealed.seal({"s.txt": secrets.token_bytes(8)})
 
-    def text(self, data: bytes) -> Edited:
+    def text(self, data: bytes) -> LiveText:
         """Create a new text file on main, to be edited live."""
-        return Edited(self, data)
+        return LiveText(self, data)
 
 
-class Edited:
+class LiveText:
     """A text file that a device edits live on main. `lane`: the device's copy of its CRDT text."""
 
-    def __init__(self, person: Person, data: bytes) -> None:
+    def __init__(self, person: RepositoryOwner, data: bytes) -> None:
         self._person, self._data, self._n = person, data, 0
         self._url = f"{person.repo.url}/branches/main/live"
         answer = person.http.post(f"{self._url}/bootstrap", json={"device_key_id": person.device.key.id})
@@ -105,7 +105,9 @@ class Edited:
         """Begin a new file under another name."""
         self._path = f"f{secrets.token_hex(4)}.txt"
         blob = digest(self._data).hex()
-        answer = self.send(self._made(kind="create_text", gen=0, base=0, blake3=blob, size=len(self._data)))
+        answer = self.send(
+            self._make_update(kind="create_text", gen=0, base=0, blake3=blob, size=len(self._data))
+        )
         assert answer["result"] == "ok", answer
         self._gen, self._seen = answer["gen"], answer["seq"]
         self.lane = Lane.genesis(self._branch_id, self._gen, 0, self._data)
@@ -114,17 +116,19 @@ class Edited:
         """Insert one character in the middle of the text. If the text is long, begin a new one instead."""
         text = self.lane.text()
         half = len(text) // 2
-        answer = self.send(self.written(text[:half] + b"x" + text[half:]))
+        answer = self.send(self.make_change(text[:half] + b"x" + text[half:]))
         assert answer["result"] == "ok", answer
 
-    def written(self, text: bytes) -> LiveUpdate:
+    def make_change(self, text: bytes) -> LiveUpdate:
         """The update that changes the text of the file to `text`."""
         operation = self.lane.edit(self.replica, text)
         assert operation is not None  # it is another one
-        return self.edited(operation)
+        return self.make_edit(operation)
 
-    def edited(self, operation: bytes) -> LiveUpdate:
-        return self._made(kind="edit_text", gen=self._gen, base=self._seen, epoch=0, ops=[b64u(operation)])
+    def make_edit(self, operation: bytes) -> LiveUpdate:
+        return self._make_update(
+            kind="edit_text", gen=self._gen, base=self._seen, epoch=0, ops=[b64u(operation)]
+        )
 
     def send(self, update: LiveUpdate) -> dict[str, Any]:
         """Send one update as a batch. Returns the relay's answer to it."""
@@ -142,7 +146,7 @@ class Edited:
         answer: httpx.Response = self._person.http.post(f"{self._url}/updates", json=body)
         return answer
 
-    def _made(self, **members: Any) -> LiveUpdate:
+    def _make_update(self, **members: Any) -> LiveUpdate:
         self._n += 1
         update = LiveUpdate(n=self._n, settled=self._n - 1, path=self._path, signature=UNSIGNED, **members)
         person = self._person

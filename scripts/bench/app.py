@@ -26,7 +26,7 @@ from localstore.core.model import ref as refs
 from localstore.core.model.issue import IssueCreate
 from localstore.core.model.proposal import ProposalCreate
 from localstore.core.model.ref import RefCreate
-from scripts.bench.collaboration.folders import environment, linked, svc, write
+from scripts.bench.collaboration.folders import environment, make_linked_folder, svc, write
 from scripts.bench.ingest import signed_in
 from scripts.bench.shared.cpu import anonymous, cpu_of
 from scripts.bench.tui import Terminal
@@ -53,7 +53,7 @@ def long_file(mark: str) -> bytes:
 
 def furnish(api: Api, base: Path, env: dict[str, str], count: int) -> Path:
     """Make a linked folder whose repository has everything that the benchmark opens. Returns the folder."""
-    folder, repo_id = linked(api, base, env, "app")
+    folder, repo_id = make_linked_folder(api, base, env, "app")
     source = b"".join(b"def f%d(x):\n    return x + %d\n\n\n" % (n, n) for n in range(200))
     write(folder, {"README.md": b"# Project\n\nRead me.\n", "a.py": source, "long.py": long_file("old")})
     write(folder, {"dense.py": b"x = 1\n" * LINES})  # as many lines as fit into a text that is edited

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from localstore.core.model import issue as issues
 from localstore.core.model.issue import CommentBody, IssueCreate
 from scripts.bench.app import LINES, Watched, long_file, relay_on
-from scripts.bench.collaboration.folders import environment, linked, svc, write
+from scripts.bench.collaboration.folders import environment, make_linked_folder, svc, write
 from scripts.bench.ingest import signed_in
 from scripts.bench.shared.cpu import anonymous, run
 from svc.api import Api
@@ -82,10 +82,10 @@ def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
     """Make a linked folder whose repository has everything that the benchmark opens, and three more
     repositories. Returns the folder."""
     for number in range(3):
-        folder, _ = linked(api, base, env, f"other{number}")
+        folder, _ = make_linked_folder(api, base, env, f"other{number}")
         write(folder, {"README.md": dense(number, 8000).encode()})
         svc(folder, env, "push", "-m", "First")
-    folder, repo_id = linked(api, base, env, "app")
+    folder, repo_id = make_linked_folder(api, base, env, "app")
     write(folder, {"README.md": dense(9, 8000).encode(), "long.py": long_file("old")})
     write(folder, {f"src/part{number:02}.py": source(number, "old") for number in range(20)})
     svc(folder, env, "push", "-m", "First")
@@ -161,7 +161,7 @@ def imports() -> float:
     return 1000 * run([sys.executable, "-c", "import textual.app, typer"], Path.cwd()).cpu
 
 
-def started(folder: Path, env: dict[str, str], size: tuple[int, int]) -> tuple[Timed, int, float]:
+def start_app(folder: Path, env: dict[str, str], size: tuple[int, int]) -> tuple[Timed, int, float]:
     """Start the app. Returns (the app after its first complete screen, bytes sent, CPU milliseconds)."""
     app, sent = Timed(folder, env, size), 0
     while "Repositories" not in app.text:
@@ -175,14 +175,14 @@ def measure(folder: Path, env: dict[str, str], size: tuple[int, int], rounds: in
     starts, imported = [], []
     for _ in range(rounds + 2):
         imported.append(imports())
-        app, sent, cpu = started(folder, env, size)
+        app, sent, cpu = start_app(folder, env, size)
         starts.append((sent, cpu))
         app.still(1.0)
         app.close()
     wide = size[0] >= 100
     bar = START._replace(cpu=START_FACTOR * min(imported) + (PREVIEW.cpu if wide else 0.0))
     table.row("start, first screen", max(sent for sent, _ in starts), min(cpu for _, cpu in starts), bar)
-    app, _, _ = started(folder, env, size)
+    app, _, _ = start_app(folder, env, size)
     app.still(1.0)
     if wide:
         app.one("G", 0.6)

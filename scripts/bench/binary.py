@@ -77,8 +77,8 @@ class OurSide:
 Side = OurSide | Peer
 
 
-def kept(side: Side) -> int:
-    return sum(side.svc.stored().values()) if isinstance(side, OurSide) else stored_bytes(side.store)
+def count_stored_bytes(side: Side) -> int:
+    return sum(side.svc.measure_storage().values()) if isinstance(side, OurSide) else stored_bytes(side.store)
 
 
 def measure(side: Side, base: Path, mib: int, seed: int, figures: Figures) -> None:
@@ -89,9 +89,9 @@ def measure(side: Side, base: Path, mib: int, seed: int, figures: Figures) -> No
     for work, prepare in ((FIRST, None), (SECOND, second)):
         if prepare is not None:
             prepare(folder / FILE, seed)
-        before = kept(side)
+        before = count_stored_bytes(side)
         cost = side.push(folder)
-        figures[work, side.name].append((cost, kept(side) - before))
+        figures[work, side.name].append((cost, count_stored_bytes(side) - before))
     cloned = side.clone(folder)
     if cloned is not None:
         figures[CLONE, side.name].append((cloned, 0))

@@ -26,7 +26,7 @@ from pathlib import Path
 from scripts.bench.shared import report
 from scripts.bench.shared.cpu import Cost, Peak, anonymous, run, serving
 from scripts.bench.shared.git_server import git_server
-from scripts.campaign.git.places import Git, Served, relay_on
+from scripts.campaign.git.places import GitProgram, RestartableRelay, relay_on
 from scripts.campaign.git.real import import_commits
 from scripts.campaign.git.source import Source
 from tests.relay.conftest import Account
@@ -52,7 +52,9 @@ def fill(base: Path, repository: Path, most: int) -> tuple[str, Account, str]:
         return name, other, made.id
 
 
-def measure_clones(base: Path, git: Git, served: Served, address: str, rounds: int) -> dict[str, list[Cost]]:
+def measure_clones(
+    base: Path, git: GitProgram, served: RestartableRelay, address: str, rounds: int
+) -> dict[str, list[Cost]]:
     """Clone from svc and from git in turns. Returns "svc" or "git" → the cost of each clone."""
     git("clone", "-q", "--bare", address, base / "peer/peer.git")
     git("-C", base / "peer/peer.git", "repack", "-adfq")
@@ -89,7 +91,7 @@ def waits(repository: Repository, goes_on: Callable[[int], bool]) -> Waits:
 
 
 def measure_crowd(
-    base: Path, git: Git, served: Served, address: str, beside: Repository, clones: int
+    base: Path, git: GitProgram, served: RestartableRelay, address: str, beside: Repository, clones: int
 ) -> list[str]:
     quiet = waits(beside, lambda number: number < QUIET)
     before = anonymous([served.process.pid])
@@ -120,7 +122,7 @@ def measure_crowd(
 
 
 @contextlib.contextmanager
-def _own_peak(served: Served) -> Iterator[list[int]]:
+def _own_peak(served: RestartableRelay) -> Iterator[list[int]]:
     """A context that samples the memory of the relay's process. Yields a list with one item: the largest
     number of bytes so far."""
     import threading
@@ -161,9 +163,9 @@ def main() -> int:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         base = Path(folder)
-        git = Git(base / "home")
+        git = GitProgram(base / "home")
         name, other, beside = fill(base, asked.repository, asked.most)
-        served = Served(base / "relay")
+        served = RestartableRelay(base / "relay")
         try:
             address = f"{served.url}/{name}.git"
             git("clone", "-q", address, base / "built")

@@ -47,7 +47,7 @@ class Looker:
         self.values[work][self.side.name][self.size] = cost.cpu
 
     def note_bytes(self, before: int) -> None:
-        now = sum(self.side.stored().values())
+        now = sum(self.side.measure_storage().values())
         self.values[BYTES][self.side.name][self.size] = (now - before) / 1e6
 
     def all(self) -> None:
@@ -81,7 +81,7 @@ def by_files(base: Path, sides: list[Side], sizes: list[int], rounds: int) -> Va
         for side in sides:
             folder = base / f"{side.name}-files-{size}"
             trees.text_tree(folder, size, size * MEAN)
-            before = sum(side.stored().values())
+            before = sum(side.measure_storage().values())
             side.open(folder)
             at = Looker(side, folder, size, rounds, values)
             at.note("first push", [side.push_first(folder)])
@@ -96,7 +96,7 @@ def by_seals(base: Path, sides: list[Side], lengths: list[int], rounds: int) -> 
     for side in sides:
         folder = base / f"{side.name}-seals"
         trees.text_tree(folder, SMALL, SMALL * MEAN)
-        before, done = sum(side.stored().values()), 1
+        before, done = sum(side.measure_storage().values()), 1
         side.open(folder)
         side.push_first(folder)
         for length in lengths:

@@ -84,7 +84,7 @@ def svc(*words: str) -> None:
         raise SystemExit(f"svc {' '.join(words)} ended with {code}: {err.getvalue()}")
 
 
-def prepared(base: Path, folder: Path) -> None:
+def prepare_folder(base: Path, folder: Path) -> None:
     """Make a linked folder with two branches."""
     svc("login", "--device-key", "--handle", "ann")
     svc("repo", "create", "demo")
@@ -119,14 +119,14 @@ def measure(base: Path, times: int) -> dict[str, list[float]]:
     folder, waited, own = base / "folder", [0.0], lock.own_working_copy
 
     @contextlib.contextmanager
-    def timed(*words: object, **named: object) -> Iterator[None]:
+    def measure_wait(*words: object, **named: object) -> Iterator[None]:
         began = time.monotonic()
         with own(*words, **named):  # type: ignore[arg-type]
             waited[0] += time.monotonic() - began
             yield
 
-    prepared(base, folder)
-    lock.own_working_copy = timed
+    prepare_folder(base, folder)
+    lock.own_working_copy = measure_wait
     with holding(folder):
         for number in range(times):
             for name in COMMANDS:

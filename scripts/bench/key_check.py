@@ -52,7 +52,7 @@ def caller_of(relay: Relay, who: Account) -> Caller:
 def make_keys(relay: Relay, owner: Account) -> dict[str, ApiKeyCheck]:
     """Make API keys of each kind. Returns kind of key → the request that checks such a key."""
 
-    def made(who: Account, revoked: bool = False, **more: object) -> str:
+    def make_key(who: Account, revoked: bool = False, **more: object) -> str:
         with relay.client(who) as http:
             body = {"name": "bench", **more}
             key = http.post(f"/api/v1/apikeys/{who.id}", json=body).raise_for_status().json()
@@ -61,11 +61,13 @@ def make_keys(relay: Relay, owner: Account) -> dict[str, ApiKeyCheck]:
         return str(key["secret"])
 
     found = {
-        "valid": made(owner),
-        "valid, all of it": made(owner, scopes=["read", "write", "admin"], expires_at="2099-01-01T00:00:00Z"),
+        "valid": make_key(owner),
+        "valid, all of it": make_key(
+            owner, scopes=["read", "write", "admin"], expires_at="2099-01-01T00:00:00Z"
+        ),
         BASE: PREFIX + b64u(secrets.token_bytes(32)),
-        "of somebody else": made(relay.account("other")),
-        "revoked": made(owner, revoked=True),
+        "of somebody else": make_key(relay.account("other")),
+        "revoked": make_key(owner, revoked=True),
     }
     return {kind: ApiKeyCheck(key=secret) for kind, secret in found.items()}
 
@@ -87,7 +89,7 @@ async def measure(caller: Caller, checks: dict[str, ApiKeyCheck], rounds: int) -
     return times
 
 
-def described(values: list[Any]) -> tuple[float, float]:
+def summarise_times(values: list[Any]) -> tuple[float, float]:
     """The median of the values and its standard error. `values` are in nanoseconds, the result is in
     microseconds."""
     low, middle, high = statistics.quantiles(values, n=4)
@@ -105,9 +107,9 @@ def main(rounds: int = ROUNDS) -> int:
         finally:
             relay.stop()
     for kind, spent in times.items():
-        median, error = described(spent)
+        median, error = summarise_times(spent)
         differences = [mine - base for mine, base in zip(spent, times[BASE], strict=True)]
-        more, more_error = described(differences)
+        more, more_error = summarise_times(differences)
         print(f"{kind:<18} {median:7.2f} ± {error:.2f} µs   minus {BASE}: {more:+6.2f} ± {more_error:.2f} µs")
     return 0
 

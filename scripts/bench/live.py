@@ -37,7 +37,7 @@ from localstore.core.model.sync import PROTOCOL, SOCKET_PATH, Open, Subscribe
 from localstore.core.storage.pack import write_packs
 from scripts.attack.attackers import frame
 from scripts.bench.ingest import signed_in
-from scripts.bench.relay_cost import BRANCH, UNSIGNED, Caller, Relay, Wire
+from scripts.bench.relay_cost import BRANCH, UNSIGNED, Caller, MeasuredRelay, Wire
 from scripts.bench.shared import report
 from scripts.bench.shared.cpu import Cost, serving
 from svc.api import Api, connect
@@ -55,7 +55,7 @@ TEXT = b"".join(b"line %d of a file that somebody edits\n" % number for number i
 class Listener:
     """The WebSocket of one device, which follows the branch and reads the live frames that arrive."""
 
-    def __init__(self, relay: Relay, credential: Credential, address: str) -> None:
+    def __init__(self, relay: MeasuredRelay, credential: Credential, address: str) -> None:
         url = urlsplit(relay.origin)
         self.line = socket.create_connection((url.hostname or "", url.port or 0), source_address=(address, 0))
         request = Caller(relay.origin, credential).get(SOCKET_PATH, signed=True)
@@ -86,13 +86,13 @@ class Listener:
 class Typist:
     """A device that types into one file."""
 
-    def __init__(self, relay: Relay, api: Api, repo_id: str, credential: Credential) -> None:
+    def __init__(self, relay: MeasuredRelay, api: Api, repo_id: str, credential: Credential) -> None:
         for pack in write_packs([(digest(TEXT), TEXT, False)]):
             api.payload.put_pack(repo_id, pack)
         self._repo_id, self._credential, self._n = repo_id, credential, 0
         self._start = bootstrap(api, repo_id, credential)
         self._wire, self._caller = Wire(relay), Caller(relay.origin, credential)
-        made = self._sent(
+        made = self._send_update(
             path="a.txt", kind="create_text", gen=0, base=0, blake3=digest(TEXT).hex(), size=len(TEXT)
         )
         self._gen, self._text = made.answers[0].gen, TEXT
@@ -104,7 +104,7 @@ class Typist:
         self._text = self._text[:half] + b"x" + self._text[half:]
         operation = self._lane.edit(self._start.replica, self._text)
         assert operation is not None  # the text is another one
-        answers = self._sent(
+        answers = self._send_update(
             path="a.txt",
             kind="edit_text",
             gen=self._gen,
@@ -115,7 +115,7 @@ class Typist:
         )
         return answers.seq
 
-    def _sent(self, **members: object) -> UpdateAnswers:
+    def _send_update(self, **members: object) -> UpdateAnswers:
         self._n += 1
         key = self._credential.key
         update = LiveUpdate(n=self._n, settled=self._n - 1, signature=UNSIGNED, **members)  # type: ignore[arg-type]
@@ -135,7 +135,7 @@ def bootstrap(api: Api, repo_id: str, credential: Credential) -> Bootstrap:
     return api.send(live.BOOTSTRAP, body, id=repo_id, branch=BRANCH)
 
 
-def credentials(base: Path, relay: Relay, count: int, handle: str = "bench") -> Iterator[Credential]:
+def credentials(base: Path, relay: MeasuredRelay, count: int, handle: str = "bench") -> Iterator[Credential]:
     """Sign in `count` times with one account and key. Yields the credential of each session."""
     environment = {**os.environ, "SVC_HOME": str(base / "home"), "SVC_SERVER": relay.origin}
     words = [sys.executable, "-m", "svc", "login", "--device-key", "--handle", handle]
@@ -148,7 +148,7 @@ def credentials(base: Path, relay: Relay, count: int, handle: str = "bench") -> 
 
 @contextmanager
 def devices(
-    base: Path, relay: Relay, repo_id: str, count: int, subscribed: bool, handle: str = "bench"
+    base: Path, relay: MeasuredRelay, repo_id: str, count: int, subscribed: bool, handle: str = "bench"
 ) -> Iterator[Sequence[Listener]]:
     """A context that yields `count` sockets of the account `handle`, whose SVC_HOME is in `base`.
     `subscribed`: also subscribe them to events."""
@@ -191,7 +191,7 @@ def heard_by_all(listeners: Sequence[Listener], chooser: selectors.BaseSelector,
 def round_of(count: int, updates: int, subscribed: bool) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         base = Path(folder)
-        with Relay(base / "relay") as relay, selectors.DefaultSelector() as chooser:
+        with MeasuredRelay(base / "relay") as relay, selectors.DefaultSelector() as chooser:
             api, repo_id = signed_in(base, relay.origin)
             credential = api.http.credential
             assert credential is not None  # it just signed in

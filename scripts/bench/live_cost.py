@@ -18,7 +18,7 @@ from pathlib import Path
 
 from scripts.bench.live_save import tree
 from scripts.bench.shared import report
-from scripts.live.devices import Device, paired
+from scripts.live.devices import Device, pair_devices
 from scripts.tour import start_relay
 
 TICK = os.sysconf("SC_CLK_TCK")
@@ -45,7 +45,7 @@ def memory(device: Device) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
 
 
-def arrived(first: Device, second: Device, path: str) -> None:
+def await_arrival(first: Device, second: Device, path: str) -> None:
     wanted, until = (first.folder / path).read_bytes(), time.monotonic() + PATIENCE
     while not (second.folder / path).exists() or (second.folder / path).read_bytes() != wanted:
         if time.monotonic() > until:
@@ -62,7 +62,7 @@ def cost(devices: tuple[Device, Device], times: int, act: Callable[[int], None])
     return [(cpu(device) - old) * 1000 / times for device, old in zip(devices, before, strict=True)]
 
 
-def measured(files: int, saves: int, rest: float) -> list[list[str]]:
+def measure_costs(files: int, saves: int, rest: float) -> list[list[str]]:
     chance = random.Random(files)
     rows = []
     with tempfile.TemporaryDirectory(prefix="svc-cost-") as made:
@@ -74,7 +74,7 @@ def measured(files: int, saves: int, rest: float) -> list[list[str]]:
                 for number in range(saves):
                     (folder / f"d0000/b{number}.bin").write_bytes(chance.randbytes(50_000))
 
-            first, second = devices = paired(Path(made), server, fill)
+            first, second = devices = pair_devices(Path(made), server, fill)
             paths = sorted(str(path.relative_to(first.folder)) for path in first.folder.glob("d*/f*"))
             with first.watching(), second.watching():
                 first.wait_for("live")
@@ -84,12 +84,12 @@ def measured(files: int, saves: int, rest: float) -> list[list[str]]:
                     path = chance.choice(paths)
                     with (first.folder / path).open("a") as file:
                         file.write(f"save {number}\n")
-                    arrived(first, second, path)
+                    await_arrival(first, second, path)
 
                 def binary(number: int) -> None:
                     path = f"d0000/b{number}.bin"
                     (first.folder / path).write_bytes(chance.randbytes(50_000))
-                    arrived(first, second, path)
+                    await_arrival(first, second, path)
 
                 def seal(number: int) -> None:
                     text(number)
@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--rest", type=float, default=60.0)
     parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
     given = parser.parse_args()
-    rows = [row for files in given.files for row in measured(files, given.saves, given.rest)]
+    rows = [row for files in given.files for row in measure_costs(files, given.saves, given.rest)]
     heads = ["", "files", "CPU of the agent", "CPU of the other's"]
     report.show("live_cost", f"{report.table(heads, rows)}\n\n{report.conditions()}", given.write)
 

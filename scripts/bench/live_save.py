@@ -18,7 +18,7 @@ from pathlib import Path
 
 from localstore.watch.inotify import MOVED_TO, Inotify
 from scripts.bench.shared import report
-from scripts.live.devices import Device, paired
+from scripts.live.devices import Device, pair_devices
 from scripts.tour import start_relay
 
 AIM = (0.025, 0.060)  # seconds, median and 95 in 100
@@ -75,7 +75,7 @@ def main() -> None:
         base = Path(made)
         relay, server = start_relay(base / "relay")
         try:
-            first, second = paired(base, server, lambda folder: tree(folder, given.files))
+            first, second = pair_devices(base, server, lambda folder: tree(folder, given.files))
             paths = sorted(str(path.relative_to(first.folder)) for path in first.folder.glob("d*/*"))
             with first.watching(), second.watching():
                 first.wait_for("live")

@@ -171,7 +171,7 @@ class BorgSide:
         listed = ["borg", "list", "--short", str(self.store / folder.name)]
         names = subprocess.run(listed, env=self.environment, capture_output=True, text=True, check=True)
         archive = f"{self.store / folder.name}::{names.stdout.split()[-1]}"
-        with emptied(self.base / f"{folder.name}-clone") as target:
+        with open_clone_target(self.base / f"{folder.name}-clone") as target:
             return self._borg("extract", archive, cwd=target)
 
     def _borg(self, *words: str, cwd: Path) -> Cost:
@@ -195,7 +195,7 @@ class ResticSide:
         return self._restic(folder, "backup", "-q", ".", cwd=folder)
 
     def clone(self, folder: Path) -> Cost | None:
-        with emptied(self.base / f"{folder.name}-clone") as target:
+        with open_clone_target(self.base / f"{folder.name}-clone") as target:
             return self._restic(folder, "restore", "-q", "latest", "--target", str(target), cwd=target)
 
     def _restic(self, folder: Path, *words: str, cwd: Path) -> Cost:
@@ -206,7 +206,7 @@ Peer = LfsSide | XetSide | BorgSide | ResticSide
 
 
 @contextlib.contextmanager
-def emptied(target: Path) -> Iterator[Path]:
+def open_clone_target(target: Path) -> Iterator[Path]:
     """A context that makes the empty folder `target` for a clone, and deletes it at the end. Raises
     RuntimeError if the clone did not put the measured file there."""
     target.mkdir()

@@ -50,7 +50,7 @@ Figures = dict[str, float]
 
 
 @dataclass(slots=True)
-class File:
+class LiveFile:
     """A text file that a device edits live. `lane`: the device's copy of its CRDT text."""
 
     path: str
@@ -60,7 +60,7 @@ class File:
     lane: Lane | None = None
 
 
-class Relay:
+class MeasuredRelay:
     """A relay on a data folder. It is a context that starts and ends the process."""
 
     def __init__(self, data: Path) -> None:
@@ -68,7 +68,7 @@ class Relay:
             self._process, self.origin = start_relay(data)
         self.pid = self._process.pid
 
-    def __enter__(self) -> Relay:
+    def __enter__(self) -> MeasuredRelay:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -80,7 +80,7 @@ class Wire:
     """One connection to a relay, over which prepared requests are sent. `answers`: the bodies that were
     received."""
 
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: MeasuredRelay) -> None:
         self._relay = relay
         url = urlsplit(relay.origin)
         self._socket = socket.create_connection((url.hostname or "", url.port or 0))
@@ -125,7 +125,7 @@ class Caller:
 
     def get(self, path: str, *, token: bool = True, signed: bool = False) -> bytes:
         headers = {"Authorization": self._credential.authorization} if token else {}
-        return self._written("GET", path, headers | (self._signature("GET", path, None) if signed else {}))
+        return self._write_head("GET", path, headers | (self._signature("GET", path, None) if signed else {}))
 
     def post(self, path: str, body: bytes) -> bytes:
         headers = {
@@ -134,7 +134,7 @@ class Caller:
             "Content-Length": str(len(body)),
             **self._signature("POST", path, body),
         }
-        return self._written("POST", path, headers) + body
+        return self._write_head("POST", path, headers) + body
 
     def _signature(self, method: str, target: str, body: bytes | None) -> dict[str, str]:
         path, _, query = target.partition("?")
@@ -149,13 +149,13 @@ class Caller:
             now=int(time.time()),
         )
 
-    def _written(self, method: str, path: str, headers: dict[str, str]) -> bytes:
+    def _write_head(self, method: str, path: str, headers: dict[str, str]) -> bytes:
         common = {"Host": self._authority, "Accept": "*/*", "User-Agent": "svc-bench"}
         lines = [f"{name}: {value}" for name, value in (common | headers).items()]
         return "\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""]).encode()
 
 
-class Device:
+class UpdateSigner:
     """A device on a branch: creates, signs and numbers updates."""
 
     def __init__(self, api: Api, repo_id: str, credential: Credential) -> None:
@@ -164,8 +164,8 @@ class Device:
         self._repo_id, self._branch_id, self._replica = repo_id, start.branch_id, start.replica
         self._key, self._credential, self._n = key, credential, 0
 
-    def create(self, file: File) -> LiveUpdate:
-        return self._made(
+    def create(self, file: LiveFile) -> LiveUpdate:
+        return self._make_update(
             path=file.path,
             kind="create_text",
             gen=0,
@@ -174,7 +174,7 @@ class Device:
             size=len(file.text),
         )
 
-    def edit(self, file: File) -> LiveUpdate:
+    def edit(self, file: LiveFile) -> LiveUpdate:
         """Make the update that inserts a word in the middle of the file."""
         if file.lane is None:
             file.lane = Lane.genesis(self._branch_id, file.gen, 0, file.text)
@@ -182,17 +182,17 @@ class Device:
         file.text = file.text[:half] + f"edit{self._n}".encode() + file.text[half:]
         operation = file.lane.edit(self._replica, file.text)
         assert operation is not None  # the text is another one
-        return self._made(
+        return self._make_update(
             path=file.path, kind="edit_text", gen=file.gen, base=file.seen, epoch=0, ops=[b64u(operation)]
         )
 
-    def _made(self, **members: object) -> LiveUpdate:
+    def _make_update(self, **members: object) -> LiveUpdate:
         self._n += 1
         update = LiveUpdate(n=self._n, settled=self._n - 1, signature=UNSIGNED, **members)  # type: ignore[arg-type]
         raw = signing_bytes(self._repo_id, self._branch_id, self._replica, self._key.id, update)
         return msgspec.structs.replace(update, signature=b64u(self._key.sign(raw)))
 
-    def send(self, relay: Relay, batches: list[list[tuple[File, LiveUpdate]]]) -> float:
+    def send(self, relay: MeasuredRelay, batches: list[list[tuple[LiveFile, LiveUpdate]]]) -> float:
         """Send these batches; the first one only warms up the relay. Returns the microseconds of the relay's
         CPU for one update of the other batches."""
         wire, caller = Wire(relay), Caller(relay.origin, self._credential)
@@ -218,15 +218,15 @@ class Device:
         return cost / UPDATES_PER_BATCH
 
 
-def source_files(count: int) -> Iterator[File]:
+def source_files(count: int) -> Iterator[LiveFile]:
     """Yields `count` files with Python source of this project, under different names."""
     texts = [path.read_bytes() for path in sorted(Path("relay").rglob("*.py"))]
     for number in range(count):
         text = b"# %d\n" % number + texts[number % len(texts)]
-        yield File(f"folder{number % 40}/file{number}.py", text)
+        yield LiveFile(f"folder{number % 40}/file{number}.py", text)
 
 
-def requests_of(relay: Relay, repo_id: str, credential: Credential, count: int) -> Figures:
+def requests_of(relay: MeasuredRelay, repo_id: str, credential: Credential, count: int) -> Figures:
     caller, wire = Caller(relay.origin, credential), Wire(relay)
     one, every = repos.GET.target(id=repo_id), "/api/v1/repos?owner=bench"
     kinds = {
@@ -244,21 +244,23 @@ def requests_of(relay: Relay, repo_id: str, credential: Credential, count: int) 
     return figures
 
 
-def updates_of(relay: Relay, data: Path, repo_id: str, credential: Credential, batches: int) -> Figures:
+def updates_of(
+    relay: MeasuredRelay, data: Path, repo_id: str, credential: Credential, batches: int
+) -> Figures:
     """Measure updates that create and edit files. Returns name of the figure → microseconds of CPU for one
     update. Before the last figure the relay is restarted, so that it has no text in memory ("cold")."""
     api = Api(Http(relay.origin, credential))
     files = list(source_files((batches + 1) * UPDATES_PER_BATCH))
     for pack in write_packs((digest(file.text), file.text, False) for file in files):
         api.payload.put_pack(repo_id, pack)
-    device = Device(api, repo_id, credential)
+    device = UpdateSigner(api, repo_id, credential)
     groups = [files[at : at + UPDATES_PER_BATCH] for at in range(0, len(files), UPDATES_PER_BATCH)]
     figures: Figures = {}
     with relay:
         figures["update, created"] = device.send(relay, [[(f, device.create(f)) for f in g] for g in groups])
         device.send(relay, [[(f, device.edit(f)) for f in g] for g in groups])  # makes the lanes
         figures["update, edited"] = device.send(relay, [[(f, device.edit(f)) for f in g] for g in groups])
-    with Relay(data) as again:
+    with MeasuredRelay(data) as again:
         figures["update, edited from cold"] = device.send(
             again, [[(f, device.edit(f)) for f in g] for g in groups]
         )
@@ -270,7 +272,7 @@ def round_of(requests: int, batches: int) -> Figures:
     microseconds of CPU."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         data = Path(folder) / "relay"
-        with Relay(data) as relay:
+        with MeasuredRelay(data) as relay:
             api, repo_id = signed_in(Path(folder), relay.origin)
             credential = api.http.credential
             assert credential is not None  # it just signed in

@@ -48,9 +48,9 @@ def one_round(side: Side, number: int, tree: Path, base: Path, figures: Figures,
     folder, copy = base / f"{side.name}-{number}", base / f"{side.name}-{number}-clone"
     shutil.copytree(tree, folder)
     side.open(folder)
-    before = side.stored()
+    before = side.measure_storage()
     figures[FIRST][side.name].append(side.push_first(folder))
-    kept[side.name].append({name: size - before[name] for name, size in side.stored().items()})
+    kept[side.name].append({name: size - before[name] for name, size in side.measure_storage().items()})
     trees.edit_some(folder, EDITED)
     figures[EDITS][side.name].append(side.push(folder))
     figures[CLONE][side.name].append(side.clone(folder, copy))
@@ -68,7 +68,7 @@ def many(sides: list[Side], files: int, rounds: int, base: Path, figures: Figure
     svc, git = sides
     if not isinstance(svc, Svc):
         raise TypeError(svc)
-    with svc.watched(base / "svc-many") as watcher:
+    with svc.watching(base / "svc-many") as watcher:
         svc.status(base / "svc-many")  # the first one goes everywhere
         for number in range(rounds):
             for side in sides:
@@ -90,10 +90,10 @@ def written(figures: Figures, kept: Bytes, files: dict[str, int], python: str) -
         seconds = [f"{value:.2f} s" for value in (svc.cpu, git.cpu, svc.wall, git.wall)]
         rows.append([f"{work}, {files[work]:,} files", *seconds[:2], cpu, *seconds[2:], wall])
     heads = ["work", "svc CPU", "git CPU", "ratio (aim)", "svc wall", "git wall", "ratio"]
-    return "\n\n".join([report.table(heads, rows), stored(kept), report.conditions(python)])
+    return "\n\n".join([report.table(heads, rows), describe_storage(kept), report.conditions(python)])
 
 
-def stored(kept: Bytes) -> str:
+def describe_storage(kept: Bytes) -> str:
     """A sentence with the bytes that svc and git store, and what these bytes consist of. For each tool they
     are the median of the rounds."""
     svc, git = (sorted(kept[name], key=_all)[len(kept[name]) // 2] for name in ("svc", "git"))

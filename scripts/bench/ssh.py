@@ -32,7 +32,7 @@ def _of(pid: int) -> tuple[float, float]:
     return seconds, int(memory[0]) / 1024 if memory else 0.0
 
 
-def _confined() -> list[int]:
+def _find_confined_apps() -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -61,7 +61,7 @@ def main() -> None:
                 app.until(SHOWN)
                 alone.append(time.monotonic() - began)
                 app.close()
-                while _confined():
+                while _find_confined_apps():
                     time.sleep(0.1)
             cpu, memory = _of(relay.process.pid)
             began = time.monotonic()
@@ -71,10 +71,10 @@ def main() -> None:
                 app.until(SHOWN)
                 paints.append(time.monotonic() - began)
             time.sleep(3)
-            those = [_of(pid) for pid in _confined()]
+            those = [_of(pid) for pid in _find_confined_apps()]
             after = _of(relay.process.pid)
             time.sleep(20)
-            rest = sum(_of(pid)[0] for pid in _confined()) - sum(one[0] for one in those)
+            rest = sum(_of(pid)[0] for pid in _find_confined_apps()) - sum(one[0] for one in those)
             idle = _of(relay.process.pid)[0] - after[0]
             print(f"first paint alone: median {statistics.median(alone):.2f} s")
             print(f"{people} at once: the last is painted after {max(paints):.1f} s")

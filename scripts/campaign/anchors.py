@@ -52,7 +52,7 @@ class Result(NamedTuple):
     seconds: dict[str, float]
 
 
-class File:
+class TaggedText:
     """A text in which every line has a unique word."""
 
     def __init__(self, rng: random.Random, length: int) -> None:
@@ -109,7 +109,7 @@ def measure(seed: int, files: int, rounds: int, each: int = 20, edits: int = 9) 
     seconds = dict.fromkeys(kept, 0.0)
     total = 0
     for number in range(files):
-        file = File(rng, rng.randint(60, 400))
+        file = TaggedText(rng, rng.randint(60, 400))
         words = [file.word(line) for line in rng.sample(file.lines, each)]
         start = file.text()
         spans = {way: [_span(file, start, word) for word in words] for way in ("log", "text")}
@@ -128,7 +128,7 @@ def measure(seed: int, files: int, rounds: int, each: int = 20, edits: int = 9) 
             after = file.text()
             began = time.process_time()
             replayed = _changes(Lane.genesis(f"branch{number}", 1, epoch, before), log)
-            spans["log"] = followed(before, spans["log"], quotes, replayed)
+            spans["log"] = follow_spans(before, spans["log"], quotes, replayed)
             seconds["log"] += time.process_time() - began
             began = time.process_time()
             spans["text"] = _found(before, after, anchors.follow(before, after, spans["text"]), quotes)
@@ -146,7 +146,7 @@ def measure(seed: int, files: int, rounds: int, each: int = 20, edits: int = 9) 
     return Result(total, kept, seconds)
 
 
-def followed(
+def follow_spans(
     text: bytes, spans: Sequence[Span], quotes: Sequence[bytes], log: Sequence[Sequence[Edit]]
 ) -> list[Span]:
     """The positions of `spans`, which are parts of `text`, after all edits in `log`, applied one after the
@@ -190,14 +190,14 @@ def _found(before: bytes, after: bytes, spans: Sequence[Span], quotes: Sequence[
     ]
 
 
-def _span(file: File, text: bytes, word: str) -> Span:
+def _span(file: TaggedText, text: bytes, word: str) -> Span:
     at = next(n for n, line in enumerate(file.lines, 1) if file.word(line) == word)
     found = anchors.of_lines(text, at, at)
     assert found is not None
     return found
 
 
-def _near(rng: random.Random, file: File, words: Sequence[str]) -> int:
+def _near(rng: random.Random, file: TaggedText, words: Sequence[str]) -> int:
     word = rng.choice(words)
     at = next(
         (n for n, line in enumerate(file.lines) if file.word(line) == word), rng.randrange(len(file.lines))

@@ -26,7 +26,7 @@ from pathlib import Path
 from localstore.agent.talk import AgentSilent, Conversation, Folder, Request
 from scripts.campaign.live_people import Person, faults_of, files_of, text_of
 from scripts.live.cable import Cable
-from scripts.live.devices import Device, Relay, join, paired
+from scripts.live.devices import Device, Relay, join, pair_devices
 
 REST = 150.0  # seconds for all to come to rest
 ACTING = (3.0, 9.0)  # seconds of a history
@@ -45,7 +45,7 @@ class Campaign:
         self._relay = Relay(base / "relay", {**variables, "TR_PUBLIC_URL": address})
         self._relay.start()
         self._cable.upstream = int(self._relay.server.rpartition(":")[2])
-        self._devices: list[Device] = list(paired(base, address, _fill))
+        self._devices: list[Device] = list(pair_devices(base, address, _fill))
         while len(self._devices) < devices + 1:
             self._devices.append(Device(base, f"device-{len(self._devices)}", address))
             join(self._devices[0], self._devices[-1])
@@ -114,7 +114,7 @@ class Campaign:
             faults += _differences(f"{self._devices[0].name} and {device.name}", disks[0], disk)
         self._observer.svc("pull")
         faults += _differences("the first disk and the branch", disks[0], files_of(self._observer.folder))
-        deleted = b"\n".join(person.deleted() for person in acting)
+        deleted = b"\n".join(person.read_deleted() for person in acting)
         trash = (device.home.rglob("trash/**/*") for device in self._devices)
         kept = b"\n".join(path.read_bytes() for paths in trash for path in paths if path.is_file())
         wrong, twice = faults_of(disks[0], [word for one in self.written for word in one], deleted + kept)

@@ -58,7 +58,7 @@ class Person(threading.Thread):
                     self.acts[act.__name__.strip("_")] += 1
         self._files.close()
 
-    def deleted(self) -> bytes:
+    def read_deleted(self) -> bytes:
         """The joined contents of all files that this person deleted or replaced."""
         return b"\n".join(path.read_bytes() for path in self._grave.rglob("*") if path.is_file())
 
@@ -131,14 +131,14 @@ class Person(threading.Thread):
         path = self._pick(lambda name: True)
         if path is None:
             return False
-        self._files.move(f"{self._inside}/{path}", self._buried())
+        self._files.move(f"{self._inside}/{path}", self._choose_grave())
         return True
 
     def _make_folder_of_file(self) -> bool:
         path = self._pick(lambda name: True)
         if path is None:
             return False
-        self._files.move(f"{self._inside}/{path}", self._buried())
+        self._files.move(f"{self._inside}/{path}", self._choose_grave())
         number = f"{self._letter}{len(self._written)}"
         return self._place(f"{path}/text-{number}.txt", text_of(number, self._word()))
 
@@ -147,7 +147,7 @@ class Person(threading.Thread):
         if len(folders) < 4:
             return False
         name = self._chance.choice(sorted(folders))
-        self._files.move(f"{self._inside}/{name}", self._buried())
+        self._files.move(f"{self._inside}/{name}", self._choose_grave())
         number = f"{self._letter}{len(self._written)}"
         return self._place(name, bytes_of(number, self._word()))
 
@@ -168,7 +168,7 @@ class Person(threading.Thread):
         ]
         return self._chance.choice(names) if names else None
 
-    def _buried(self) -> str:
+    def _choose_grave(self) -> str:
         return f"{self._grave.name}/{len(list(self._grave.iterdir()))}"
 
     def _place(self, path: str, content: bytes) -> bool:
@@ -185,7 +185,7 @@ class Person(threading.Thread):
     def _replace(self, path: str, content: bytes) -> bool:
         """Replace the content of a file, after moving the old file to the folder for replaced files. Returns
         whether it worked."""
-        buried = self._buried()
+        buried = self._choose_grave()
         (self._grave.parent / buried).write_bytes(content)
         try:
             self._files.exchange(buried, f"{self._inside}/{path}")

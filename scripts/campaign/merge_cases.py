@@ -15,7 +15,7 @@ FILE_MODES = {"100644", "100755"}
 CONFLICTS, FAILED = range(1, 128), 128  # exit codes of `git merge-file`
 
 
-class Case(NamedTuple):
+class MergeCase(NamedTuple):
     """A file that both sides of a merge commit changed. `base`, `theirs` and `mine`: its content in the merge
     base, in the first parent and in the second. `committed`: its content in the merge commit, None if the
     commit does not have it."""
@@ -49,7 +49,7 @@ class Repository:
             process.communicate()
         self._folder.cleanup()
 
-    def cases(self, most: int | None = None) -> Iterator[Case]:
+    def cases(self, most: int | None = None) -> Iterator[MergeCase]:
         """Yields the cases of merges of two commits with one merge base, newest first. `most`: how many of
         the newest merges to read; None for all."""
         listed = self._run("rev-list", "--all", "--min-parents=2", "--max-parents=2", "--parents").split("\n")
@@ -59,7 +59,7 @@ class Repository:
             if len(bases) == 1 and bases[0] not in (first, second):
                 yield from self._both_changed(commit, bases[0], first, second)
 
-    def merged_by_git(self, case: Case) -> bytes | None:
+    def merged_by_git(self, case: MergeCase) -> bytes | None:
         """The file as `git merge-file` merges it; None if a conflict remains."""
         names = [Path(self._folder.name) / name for name in ("theirs", "base", "mine")]
         for name, data in zip(names, (case.theirs, case.base, case.mine), strict=True):
@@ -69,21 +69,23 @@ class Repository:
             raise RuntimeError(f"git merge-file: {done.stderr.decode()}")
         return None if done.returncode in CONFLICTS else done.stdout
 
-    def _both_changed(self, commit: str, base: str, first: str, second: str) -> Iterator[Case]:
-        theirs, mine = self._changed(base, first), self._changed(base, second)
-        both = sorted(path for path in theirs.keys() & mine.keys() if not _gone(theirs[path], mine[path]))
-        committed = self._changed(first, commit) if both else {}
+    def _both_changed(self, commit: str, base: str, first: str, second: str) -> Iterator[MergeCase]:
+        theirs, mine = self._read_changes(base, first), self._read_changes(base, second)
+        both = sorted(
+            path for path in theirs.keys() & mine.keys() if not _has_removal(theirs[path], mine[path])
+        )
+        committed = self._read_changes(first, commit) if both else {}
         for path in both:
             old, their_blob = theirs[path]
             ids = [old, their_blob, mine[path][1], committed[path][1] if path in committed else their_blob]
             texts = [self._blob(one) for one in ids]
             known = [text for text in texts[:3] if text is not None and kind_of(text) == "text"]
             if len(known) == 3:
-                yield Case(commit, path, known[0], known[1], known[2], texts[3])
+                yield MergeCase(commit, path, known[0], known[1], known[2], texts[3])
             else:
                 self.skipped += 1
 
-    def _changed(self, old: str, new: str) -> dict[str, tuple[str, str]]:
+    def _read_changes(self, old: str, new: str) -> dict[str, tuple[str, str]]:
         """The files of the commit `old` that the commit `new` changed or removed: path → (id of the blob
         before, id after)."""
         pipe_in, pipe_out = self._trees.stdin, self._trees.stdout
@@ -100,13 +102,13 @@ class Repository:
         return found
 
     def _tree(self, commit: str) -> str:
-        return self._asked(f"{commit}^{{tree}}")[0]
+        return self._read_object(f"{commit}^{{tree}}")[0]
 
     def _blob(self, name: str) -> bytes | None:
         """The content of the blob; None if its id stands for a missing file."""
-        return None if _is_nothing(name) else self._asked(name)[1]
+        return None if _is_nothing(name) else self._read_object(name)[1]
 
-    def _asked(self, name: str) -> tuple[str, bytes]:
+    def _read_object(self, name: str) -> tuple[str, bytes]:
         """(id, content) of the git object with this name."""
         pipe_in, pipe_out = self._blobs.stdin, self._blobs.stdout
         assert pipe_in is not None and pipe_out is not None
@@ -130,5 +132,5 @@ def _is_nothing(name: str) -> bool:
     return set(name) == {"0"}
 
 
-def _gone(*changes: tuple[str, str]) -> bool:
+def _has_removal(*changes: tuple[str, str]) -> bool:
     return any(_is_nothing(after) for _, after in changes)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from localstore.core.diff.text_merge import merge
-from scripts.campaign.merge_cases import Case, Repository
+from scripts.campaign.merge_cases import MergeCase, Repository
 from scripts.campaign.merge_checks import breaks_python, strange_words
 
 COLUMNS = {
@@ -51,7 +51,7 @@ def main() -> int:
     found = []
     for path in asked.repository:
         with Repository(path) as repository:
-            figures = _played(repository, asked.most, asked.show)
+            figures = _repeat_merges(repository, asked.most, asked.show)
         found.append((repository.name, figures))
         total += figures
         print(f"{repository.name}: {figures['files']} files", file=sys.stderr, flush=True)
@@ -59,13 +59,13 @@ def main() -> int:
     return 1 if total["other bytes"] else 0
 
 
-def _played(repository: Repository, most: int | None, show: bool) -> Counter[str]:
+def _repeat_merges(repository: Repository, most: int | None, show: bool) -> Counter[str]:
     figures: Counter[str] = Counter()
     seen = None
     for case in repository.cases(most):
         figures["merges"] += case.commit != seen
         seen = case.commit
-        for what in _judged(case, repository):
+        for what in _judge_case(case, repository):
             figures[what] += 1
             if what == "other bytes" or (show and what == "joined"):
                 print(f"{what}: {repository.name} {case.commit} {case.path}", flush=True)
@@ -73,7 +73,7 @@ def _played(repository: Repository, most: int | None, show: bool) -> Counter[str
     return figures
 
 
-def _judged(case: Case, repository: Repository) -> Iterator[str]:
+def _judge_case(case: MergeCase, repository: Repository) -> Iterator[str]:
     """Yields the names of the columns of the table in which this file is counted."""
     yield "files"
     ours = merge(case.base, case.theirs, case.mine)

@@ -21,16 +21,16 @@ import time
 from pathlib import Path
 
 from scripts.bench.shared import trees
-from scripts.tour import Device, Failed, same, say, start_relay
+from scripts.tour import StepFailed, TerminalDevice, same, say, start_relay
 
 BLAMED = 40
 
 
-class History:
+class TwinHistory:
     """One history of edits, sealed by svc and committed by git. The git repository is beside the folder, not
     in it."""
 
-    def __init__(self, device: Device, repository: Path) -> None:
+    def __init__(self, device: TerminalDevice, repository: Path) -> None:
         self.device = device
         self.repository = repository
         self.seals: dict[str, str] = {}  # git commit → seal
@@ -55,7 +55,7 @@ class History:
         found = json.loads(self.device.svc("blame", path, "--json", "line,seal_id", quiet=True))
         ours = [row["seal_id"] for row in found]
         if len(ours) != len(theirs):
-            raise Failed(f"blame of {path} has {len(ours)} lines, git has {len(theirs)}")
+            raise StepFailed(f"blame of {path} has {len(ours)} lines, git has {len(theirs)}")
         return sum(self.seals[g] == o for g, o in zip(theirs, ours, strict=True)), len(ours)
 
 
@@ -75,7 +75,7 @@ def edit(folder: Path, chance: random.Random, count: int) -> list[Path]:
 
 
 def acceptance(base: Path, server: str, options: argparse.Namespace) -> None:
-    device = Device("laptop", base, server)
+    device = TerminalDevice("laptop", base, server)
     device.folder.mkdir(parents=True)
     count = trees.real_tree(device.folder, options.files)
     count += trees.binaries(device.folder / "binaries", options.megabytes)
@@ -92,7 +92,7 @@ def acceptance(base: Path, server: str, options: argparse.Namespace) -> None:
         ("repo", "init", "alice/tree"),
     ):
         device.svc(*words)
-    history = History(device, base / "history.git")
+    history = TwinHistory(device, base / "history.git")
     history.seal("first")
     device.svc("repo", "clone", "alice/tree", str(base / "copy"), where=base)
     say(f"{same(device.folder, base / 'copy')} files are the same in folder and clone")
@@ -123,7 +123,7 @@ def main() -> int:
         relay, server = start_relay(Path(folder) / "relay")
         try:
             acceptance(Path(folder), server, options)
-        except Failed as error:
+        except StepFailed as error:
             print(f"real_tree: {error}", file=sys.stderr)
             return 1
         finally:

@@ -150,7 +150,7 @@ def _text(rng: random.Random) -> bytes:
     return ("\n".join(lines) + rng.choice(["\n", "\n", "\n", ""])).encode() if lines else b""
 
 
-def _edited_text(rng: random.Random, data: bytes) -> bytes:
+def _edit_text(rng: random.Random, data: bytes) -> bytes:
     lines = data.decode().split("\n")
     for _ in range(rng.randint(1, 4)):
         at = rng.randrange(len(lines) + 1)
@@ -169,7 +169,7 @@ def _edited_text(rng: random.Random, data: bytes) -> bytes:
     return "\n".join(lines).encode()
 
 
-def _ended(data: bytes) -> bytes:
+def _end_with_newline(data: bytes) -> bytes:
     """The text with a newline at its end. Binary data and empty data are returned unchanged."""
     return data if not data or b"\0" in data or data.endswith(b"\n") else data + b"\n"
 
@@ -180,12 +180,12 @@ def _move(rng: random.Random, files: Files) -> None:
     old = rng.choice(sorted(files))
     data, name = files.pop(old), old.rpartition("/")[2]
     if b"\0" not in data and data and rng.random() < 0.5:
-        data = _ended(_edited_text(rng, data))
+        data = _end_with_newline(_edit_text(rng, data))
     names = [f"dir/{name}", f"lib/{name}", f"moved{rng.randrange(4)}", f"dir/sub/moved{rng.randrange(4)}"]
     _put(files, rng.choice(names), data)
 
 
-def _edited(rng: random.Random, files: Files, moves: bool = False) -> Files:
+def _edit_files(rng: random.Random, files: Files, moves: bool = False) -> Files:
     files = dict(files)
     for _ in range(rng.randint(1, 4)):
         paths = sorted(files)
@@ -198,7 +198,7 @@ def _edited(rng: random.Random, files: Files, moves: bool = False) -> Files:
             if b"\0" in files[path]:
                 files[path] = bytes([0, rng.randrange(256)])
             else:
-                files[path] = _edited_text(rng, files[path])
+                files[path] = _edit_text(rng, files[path])
         elif roll < 0.75 and paths:
             del files[rng.choice(paths)]
         elif roll < 0.8 and paths:
@@ -223,7 +223,7 @@ def history(folder: Path, seed: int, moves: bool = False) -> tuple[History, str,
     made = History(folder, rng)
     start = {f"file{n}.txt": _text(rng) for n in range(rng.randint(1, 5))} | {"dir/a": _text(rng)}
     if moves:
-        start = {path: _ended(data) for path, data in start.items()}
+        start = {path: _end_with_newline(data) for path, data in start.items()}
     first = made.commit(start, [])
     heads = [first, first]
     for _ in range(rng.randint(2, 9)):
@@ -233,9 +233,9 @@ def history(folder: Path, seed: int, moves: bool = False) -> tuple[History, str,
             if done.files is not None:
                 heads[side] = made.commit(done.files, [heads[side], heads[1 - side]])
             continue
-        files = _edited(rng, made.files[heads[side]], moves)
+        files = _edit_files(rng, made.files[heads[side]], moves)
         if moves:
-            files = {path: _ended(data) for path, data in files.items()}
+            files = {path: _end_with_newline(data) for path, data in files.items()}
         heads[side] = made.commit(files, [heads[side]])
     return made, heads[0], heads[1]
 
@@ -248,11 +248,11 @@ def check(folder: Path, seed: int, moves: bool = False) -> tuple[str, str]:
     two has conflicts, `otherwise` if the files differ. `otherwise` is allowed only with `moves`. If a branch
     moved files, " moved" is added to any verdict except `wrong`."""
     made, ours, theirs = history(folder, seed, moves)
-    verdict, why = _compared(made, ours, theirs, moves)
+    verdict, why = _compare_merges(made, ours, theirs, moves)
     return verdict + (" moved" if made.moved and verdict != "wrong" else ""), why
 
 
-def _compared(made: History, ours: str, theirs: str, moves: bool) -> tuple[str, str]:
+def _compare_merges(made: History, ours: str, theirs: str, moves: bool) -> tuple[str, str]:
     git, svc = made.by_git(ours, theirs), made.by_svc(ours, theirs)
     bases = made.bases(ours, theirs)
     expected = made.git("merge-base", "--all", ours, theirs).decode().split()

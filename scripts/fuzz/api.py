@@ -47,7 +47,7 @@ from localstore.core.model.cloud import CloudCapability
 from localstore.core.model.seal import E2eeUnavailable
 from relay.http.problems import NOT_FOR_GIT, NOT_FOUND_BODY
 from relay.pages import refusal
-from scripts.fuzz.together import joined, organisation, together
+from scripts.fuzz.together import join_names, organisation, together
 from tests.relay.auth.people import TRUST, Browser, Device, Terminal
 from tests.relay.conftest import Account, Signed
 from tests.relay.histories import Repository, create
@@ -85,7 +85,7 @@ VARIABLES = {
     "TR_REPO_MERGE_ENABLED": "on",
     "TR_SOCIAL_ENABLED": "on",
 }
-# What requests rely on: a new description or a new head makes no other world.
+# What requests rely on: after a new description or a new head the targets still fit.
 STANDING = (
     "user_id",
     "handle",
@@ -102,7 +102,7 @@ MODES = _POSITIVE, _NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesi
 
 
 @dataclass
-class Served:
+class RelayProcess:
     """A relay in its own process. `log`: the file with its stderr."""
 
     url: str
@@ -119,7 +119,7 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, **variables: str) -> Iterator[Served]:
+def serving(folder: Path, **variables: str) -> Iterator[RelayProcess]:
     """A context that runs a relay with a new data folder below `folder`. `variables`: added to its
     environment."""
     log = folder / "relay.log"
@@ -138,7 +138,7 @@ def serving(folder: Path, **variables: str) -> Iterator[Served]:
         line = process.stdout.readline()
         if "listening on" not in line:
             raise RuntimeError(f"the relay did not start: {log.read_text()[-2000:]}")
-        yield Served(line.rpartition(" ")[2].strip(), process, log)
+        yield RelayProcess(line.rpartition(" ")[2].strip(), process, log)
     finally:
         process.terminate()
         process.wait(30)
@@ -173,7 +173,7 @@ class Bound(requests.auth.AuthBase):
         return request
 
 
-class World:
+class RequestTargets:
     """The things that the requests can find. An owner has a browser, a terminal and an organisation; there is
     also a guest. A public and a private repository have seals, an issue, a proposal and so on. `names`: for
     the name of a parameter, the existing values that fit it."""
@@ -193,7 +193,7 @@ class World:
         self._http = requests_of(owner, url)
         self.shown = create(self._http, owner, "shown", visibility="public")
         hidden = create(self._http, owner, "hidden")
-        self.names = joined(
+        self.names = join_names(
             self._names(owner, [self.shown, hidden]), together(self.shown), organisation(self._http)
         )
         self._known = self._state()
@@ -268,34 +268,36 @@ def requests_of(owner: Account, url: str) -> Any:
     return httpx.Client(base_url=url, auth=auth, verify=TRUST, trust_env=False, timeout=30)
 
 
-def known(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") -> Any:
+def insert_known_values(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") -> Any:
     """Replace some values inside the JSON `value` by existing names and ids, and return the result. `name`:
     the JSON member or parameter that has this value. `names`: for the name of a member or parameter, the
     existing values that fit it."""
     if name in names and draw(st.integers(0, 3)):
         return draw(st.sampled_from(names[name]))
     if isinstance(value, dict):
-        return {key: known(draw, one, names, key) for key, one in value.items()}
+        return {key: insert_known_values(draw, one, names, key) for key, one in value.items()}
     if isinstance(value, list):
-        return [known(draw, one, names) for one in value]
+        return [insert_known_values(draw, one, names) for one in value]
     return value
 
 
-def attack(world: World, operation: Any, examples: int, seed: int, modes: Sequence[Any] = MODES) -> int:
+def attack(
+    targets: RequestTargets, operation: Any, examples: int, seed: int, modes: Sequence[Any] = MODES
+) -> int:
     """Send random requests for one operation, `examples` for each mode of Schemathesis: valid ones, then
     invalid ones. Returns how many were sent. Raises an error for the first wrong answer."""
     sent = itertools.count()
-    sessions = {caller: world.session(caller) for caller in CALLERS}
+    sessions = {caller: targets.session(caller) for caller in CALLERS}
 
     def once(data: Any, case: Any) -> None:
         for place in ("path_parameters", "query", "body"):
             value = getattr(case, place)
             if isinstance(value, dict):
-                setattr(case, place, known(data.draw, value, world.names))
+                setattr(case, place, insert_known_values(data.draw, value, targets.names))
         caller = data.draw(st.sampled_from(CALLERS))
         session, auth = sessions[caller]
         answer = case.call(
-            base_url=world.url,
+            base_url=targets.url,
             session=session,
             auth=auth,
             headers=data.draw(st.sampled_from(HEADERS)),
@@ -339,15 +341,15 @@ def main() -> int:
     bad = 0
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as relay:
         for operation in operations(relay.url, asked.only):
-            world = World(relay.url)  # what the last one may have deleted, renamed or signed out
+            targets = RequestTargets(relay.url)  # what the last one may have deleted, renamed or signed out
             try:
-                sent = attack(world, operation, asked.examples, asked.seed)
+                sent = attack(targets, operation, asked.examples, asked.seed)
                 print(f"{operation.label}: {sent} requests", flush=True)
             except (Exception, BaseExceptionGroup) as error:
                 bad += 1
                 print(f"{operation.label}: {error}", flush=True)
             finally:
-                world.close()
+                targets.close()
         print(json.dumps({"alive": relay.alive(), "anonymous_memory": relay.anonymous_memory(), "bad": bad}))
         print(relay.log.read_text()[-4000:])
     return 1 if bad else 0

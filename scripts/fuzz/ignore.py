@@ -162,12 +162,12 @@ def make_line(rng: random.Random, paths: list[str]) -> str:
     elif kind < 0.5:
         body = "".join(rng.choice("ab*?/[]!-.\\ ") for _ in range(rng.randint(1, 9)))
     else:
-        body = mutated(rng, rng.choice(paths))
+        body = mutate_path(rng, rng.choice(paths))
     start = rng.choice(("", "", "", "", "!", "!", "/", "!/", "#", "\\#", "\\!"))
     return start + body + rng.choice(("", "", "", "/", " ", "\\ ", "/ ", "\\"))
 
 
-def mutated(rng: random.Random, path: str) -> str:
+def mutate_path(rng: random.Random, path: str) -> str:
     """A random pattern that resembles an existing path, so that many patterns match."""
     parts = path.split("/")
     parts = parts[rng.randrange(len(parts)) :]

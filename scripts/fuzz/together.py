@@ -20,21 +20,21 @@ def together(repo: Repository) -> Names:
     repo.branch(TOPIC, start)
     (head,) = repo.seal({PATH: b"one\nthree\n"}, branch=TOPIC)
 
-    def made(path: str, body: Any = None, **query: Any) -> dict[str, Any]:
+    def post_json(path: str, body: Any = None, **query: Any) -> dict[str, Any]:
         found: dict[str, Any] = ok(http.post(f"{url}{path}", json=body, params=query))
         return found
 
-    made("/labels", {"name": "bug"})
-    issue = made("/issues", {"title": "It stalls", "labels": ["bug"]})["number"]
-    comment = made(f"/issues/{issue}/comments", {"body": "Since today."})["id"]
-    proposal = made("/proposals", {"title": "Mend it", "head": TOPIC, "base": "main"})["number"]
+    post_json("/labels", {"name": "bug"})
+    issue = post_json("/issues", {"title": "It stalls", "labels": ["bug"]})["number"]
+    comment = post_json(f"/issues/{issue}/comments", {"body": "Since today."})["id"]
+    proposal = post_json("/proposals", {"title": "Mend it", "head": TOPIC, "base": "main"})["number"]
     asked = {"path": PATH, "start": 2, "end": 2, "seal_id": head, "body": "Why?", "suggestion": "four"}
-    thread = made(f"/proposals/{proposal}/threads", asked)["id"]
-    review = made(f"/proposals/{proposal}/reviews", {"verdict": "comment", "body": "See there."})["id"]
-    run = made("/runs", {"name": "test", "seal_id": head, "conclusion": "failure"})["id"]
-    release = made("/releases", {"version": "v1", "seal_id": start})["version"]
+    thread = post_json(f"/proposals/{proposal}/threads", asked)["id"]
+    review = post_json(f"/proposals/{proposal}/reviews", {"verdict": "comment", "body": "See there."})["id"]
+    run = post_json("/runs", {"name": "test", "seal_id": head, "conclusion": "failure"})["id"]
+    release = post_json("/releases", {"version": "v1", "seal_id": start})["version"]
     ok(http.post(f"{url}/releases/{release}/assets", params={"name": "a.bin"}, content=b"abc"))
-    hook = made("/webhooks", {"url": "http://127.0.0.1:9/", "events": ["push"]})["id"]
+    hook = post_json("/webhooks", {"url": "http://127.0.0.1:9/", "events": ["push"]})["id"]
     return {
         "n": [str(issue), str(proposal)],
         "number": [issue, proposal],
@@ -63,7 +63,7 @@ def organisation(http: Any) -> Names:
     return {"org": [ok(http.post("/api/v1/orgs", json={"handle": handle}))["handle"]]}
 
 
-def joined(*known: Names) -> Names:
+def join_names(*known: Names) -> Names:
     found: Names = {}
     for names in known:
         for name, values in names.items():

@@ -26,7 +26,7 @@ from pathlib import Path
 import msgspec
 
 from localstore.agent.talk import AgentSilent, Conversation, Request
-from scripts.live.devices import Device, Relay, paired
+from scripts.live.devices import Device, Relay, pair_devices
 
 BAR, BLUE_BAR = 5.0, 15.0
 PATIENCE = 90.0
@@ -161,7 +161,7 @@ def run(rounds: int, seed: int) -> int:
         os.environ["TR_PUBLIC_URL"] = f"http://127.0.0.1:{cable.port}"
         relay.start()
         cable.upstream = int(relay.server.rpartition(":")[2])
-        devices = paired(
+        devices = pair_devices(
             Path(made), f"http://127.0.0.1:{cable.port}", lambda to: (to / "a").write_text("a\n")
         )
         writers = [Writer(device, seed + at) for at, device in enumerate(devices)]

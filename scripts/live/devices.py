@@ -103,7 +103,7 @@ class Device:
             self.end_agent()
 
 
-def paired(base: Path, server: str, fill: Callable[[Path], object]) -> tuple[Device, Device]:
+def pair_devices(base: Path, server: str, fill: Callable[[Path], object]) -> tuple[Device, Device]:
     """Make two devices of one account with the same repository. `fill`: writes the first files into a
     folder."""
     first, second = Device(base, "first", server), Device(base, "second", server)

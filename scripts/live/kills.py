@@ -22,7 +22,7 @@ from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from scripts.live.devices import Device, Relay, paired
+from scripts.live.devices import Device, Relay, pair_devices
 
 FILES = 6
 REST = 180.0  # seconds for both to come to rest
@@ -30,7 +30,7 @@ QUEUE_EVERY = (0.8, 2.0)  # seconds between two comments
 BETWEEN = (0.1, 1.2)  # seconds between two kills
 
 
-class Person(threading.Thread):
+class FolderEditor(threading.Thread):
     """A thread that edits the folder of a device. It reads a file anew for each edit, as tools do."""
 
     def __init__(self, device: Device, word: str, seed: int) -> None:
@@ -85,7 +85,7 @@ class Commenter(threading.Thread):
             self.queued.append(body)
 
 
-def misqueued(devices: tuple[Device, Device], commenters: list[Commenter]) -> list[str]:
+def find_misqueued(devices: tuple[Device, Device], commenters: list[Commenter]) -> list[str]:
     """Wait until nothing is queued. Returns the comments that are lost, doubled or out of order."""
     until = time.monotonic() + REST
     while time.monotonic() < until:
@@ -128,7 +128,7 @@ def at_rest(devices: tuple[Device, Device]) -> bool:
     return False
 
 
-def judged(devices: tuple[Device, Device], people: list[Person], rested: bool) -> int:
+def report_faults(devices: tuple[Device, Device], people: list[FolderEditor], rested: bool) -> int:
     """Print the faults in the files of both devices after the run, and return their number. `people`: the
     threads that typed. `rested`: whether the devices stopped changing the files in time."""
     files = files_of(devices[0])
@@ -183,16 +183,16 @@ def run(kills: int, seed: int, queue: bool) -> int:
     with tempfile.TemporaryDirectory(prefix="svc-kills-") as made:
         relay = Relay(Path(made) / "relay")
         relay.start()
-        devices = paired(Path(made), relay.server, fill)
+        devices = pair_devices(Path(made), relay.server, fill)
         people = [
-            Person(device, word, seed + at)
+            FolderEditor(device, word, seed + at)
             for at, (device, word) in enumerate(zip(devices, "ab", strict=True))
         ]
         commenters = [Commenter(device, word, seed) for device, word in zip(devices, "ab", strict=True)]
         counts: Counter[str] = Counter()
         if queue:
             devices[0].svc("issue", "create", "--title", "Talk", "--body", "Here")
-        busy: list[Person | Commenter] = [*people, *(commenters if queue else [])]
+        busy: list[FolderEditor | Commenter] = [*people, *(commenters if queue else [])]
         try:
             for device in devices:
                 device.svc("watch", "--detach")
@@ -209,8 +209,8 @@ def run(kills: int, seed: int, queue: bool) -> int:
                 one.join()
             rested = at_rest(devices)
             sys.stdout.write(f"{kills} kills ({dict(counts)}), seed {seed}: ")
-            wrong = misqueued(devices, commenters) if queue else []
-            faults = len(wrong) + judged(devices, people, rested)
+            wrong = find_misqueued(devices, commenters) if queue else []
+            faults = len(wrong) + report_faults(devices, people, rested)
             if faults:
                 sys.stdout.write("".join(f"{one[:2000]}\n" for one in wrong))
                 for device in devices:

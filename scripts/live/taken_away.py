@@ -24,7 +24,7 @@ from localstore.core.model import access
 from localstore.core.model.access import InviteCreate
 from scripts.bench.ingest import signed_in
 from scripts.bench.live import Listener, Typist, credentials, devices
-from scripts.bench.relay_cost import Relay
+from scripts.bench.relay_cost import MeasuredRelay
 from svc.api import Api
 from svc.http.client import Http
 
@@ -55,7 +55,9 @@ class Reading(threading.Thread):
                         chooser.unregister(key.fileobj)
 
 
-def round_of(base: Path, relay: Relay, api: Api, repo_id: str, typist: Typist, sockets: int) -> list[str]:
+def round_of(
+    base: Path, relay: MeasuredRelay, api: Api, repo_id: str, typist: Typist, sockets: int
+) -> list[str]:
     """Add a collaborator with `sockets` sockets, and remove the collaborator while the owner types. Returns
     the faults."""
     handle = f"guest{secrets.token_hex(3)}"
@@ -108,7 +110,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="svc-taken-") as folder:
         base = Path(folder)
-        with Relay(base / "relay") as relay:
+        with MeasuredRelay(base / "relay") as relay:
             api, repo_id = signed_in(base, relay.origin)
             credential = api.http.credential
             assert credential is not None  # it just signed in

@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from scripts.live.devices import Device, paired
+from scripts.live.devices import Device, pair_devices
 from scripts.tour import start_relay
 
 FILE = "notes.txt"
@@ -82,7 +82,7 @@ def run(seconds: float, place: str, way: str, seed: int) -> int:
         base = Path(made)
         relay, server = start_relay(base / "relay")
         try:
-            first, second = paired(base, server, lambda folder: (folder / FILE).write_text(START))
+            first, second = pair_devices(base, server, lambda folder: (folder / FILE).write_text(START))
             with first.watching(), second.watching():
                 first.wait_for("live")
                 second.wait_for("live")
@@ -97,13 +97,13 @@ def run(seconds: float, place: str, way: str, seed: int) -> int:
                 for editor in editors:
                     editor.join()
                 rested = at_rest(first, second)
-                return judged(first, second, editors, rested)
+                return report_words(first, second, editors, rested)
         finally:
             relay.terminate()
             relay.wait(20)
 
 
-def judged(first: Device, second: Device, editors: list[Editor], rested: bool) -> int:
+def report_words(first: Device, second: Device, editors: list[Editor], rested: bool) -> int:
     """Print how many words are in the file, lost or doubled. `rested`: whether the files of both devices
     became equal in time. Returns the number of faults."""
     text = (first.folder / FILE).read_text()

@@ -14,7 +14,7 @@ from relay.db.engine.database import Database
 from relay.db.schema import tables
 from relay.domain.live.live import decode_answer
 from scripts.relays.people import SHARED, Ledger
-from scripts.tour import Device, Failed
+from scripts.tour import StepFailed, TerminalDevice
 
 _answer, _seal, _key = tables["update_answer"], tables["seal"], tables["device_key"]
 EVENTS = select(tables["event"].c.id).where(tables["event"].c.repo_id.is_not(None))
@@ -85,12 +85,12 @@ def _audit_events(events: list[int], ledger: Ledger) -> list[str]:
 def clone(folder: Path, port: int, repository: str) -> list[str]:
     """Clone with the real command, which verifies every seal and every byte. Returns a line for each
     fault."""
-    device = Device(f"auditor-{port}", folder, f"http://127.0.0.1:{port}")
+    device = TerminalDevice(f"auditor-{port}", folder, f"http://127.0.0.1:{port}")
     device.folder.parent.mkdir(parents=True)
     target = str(device.folder)
     try:
         device.svc("login", "--device-key", "--handle", f"auditor{port}")
         device.svc("repo", "clone", repository, target, where=device.folder.parent)
-    except Failed as error:
+    except StepFailed as error:
         return [f"a clone from port {port} failed: {error}"]
     return [] if (device.folder / SHARED).exists() else [f"a clone from port {port} has no {SHARED}"]

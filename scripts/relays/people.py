@@ -113,7 +113,7 @@ class Ledger:
     heard: dict[int, list[int]] = field(default_factory=dict)
 
 
-class Person:
+class RelayClient:
     """An account with one device that sends each request to a random relay."""
 
     def __init__(self, relays: Relays, ledger: Ledger, repo_id: str) -> None:

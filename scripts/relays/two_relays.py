@@ -36,7 +36,7 @@ from relay.db.engine.postgres import PostgresDatabase
 from relay.db.schema import tables
 from relay.signing.client import Signer
 from scripts.relays import audit
-from scripts.relays.people import SHARED, Ledger, Person, Relays
+from scripts.relays.people import SHARED, Ledger, RelayClient, Relays
 
 REPOSITORY = "game"
 OWNER = "keeper"
@@ -76,7 +76,7 @@ async def check(
 
 
 async def _disturb(
-    db: PostgresDatabase, running: Relays, everyone: list[Person], seconds: float, kill_every: float
+    db: PostgresDatabase, running: Relays, everyone: list[RelayClient], seconds: float, kill_every: float
 ) -> int:
     """Let the clients work while relays are killed, then wait until the listeners have received the remaining
     events. Returns the number of killed relays."""
@@ -122,10 +122,10 @@ async def _all_heard(db: PostgresDatabase, ledger: Ledger) -> None:
 
 async def _settle(
     db: PostgresDatabase, data: Path, running: Relays, ledger: Ledger, people: int
-) -> list[Person]:
+) -> list[RelayClient]:
     """Create accounts with devices, a public repository, and the shared file. Returns the people."""
     repo_id, signer, now = new_id(), Signer(data), now_ms()
-    everyone = [Person(running, ledger, repo_id) for _ in range(people + 2)]
+    everyone = [RelayClient(running, ledger, repo_id) for _ in range(people + 2)]
     owner = everyone[0]
     for one in everyone:
         async with db.write() as tx:
@@ -185,7 +185,7 @@ async def _settle(
     return everyone
 
 
-async def _found(db: PostgresDatabase, repo_id: str, everyone: list[Person], now: int) -> None:
+async def _found(db: PostgresDatabase, repo_id: str, everyone: list[RelayClient], now: int) -> None:
     times = {"created_at": now, "updated_at": now}
     async with db.write() as tx:
         repo = {
@@ -218,7 +218,7 @@ async def _found(db: PostgresDatabase, repo_id: str, everyone: list[Person], now
         )
 
 
-async def _token(signer: Signer, one: Person) -> bytes:
+async def _token(signer: Signer, one: RelayClient) -> bytes:
     """Get a token from the signer, which may still be starting."""
     for _ in range(200):
         with contextlib.suppress(Unavailable):

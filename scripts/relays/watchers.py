@@ -24,7 +24,7 @@ from localstore.core.encoding import b64u
 from localstore.core.model.check import SealCheck
 from relay import migrations
 from relay.db.engine.postgres import PostgresDatabase
-from scripts.relays.people import Ledger, Person, Relays, json_of
+from scripts.relays.people import Ledger, RelayClient, Relays, json_of
 from scripts.relays.two_relays import _settle
 from svc.api import Api
 from svc.flows.waiting.checks import Options, Subject, Watcher
@@ -77,7 +77,7 @@ async def measure(folder: Path, url: str, watchers: int, rounds: int) -> tuple[l
 
 
 async def _rounds(
-    relays: Relays, everyone: Sequence[Person], seal: str, watchers: int, rounds: int
+    relays: Relays, everyone: Sequence[RelayClient], seal: str, watchers: int, rounds: int
 ) -> tuple[list[float], int, float]:
     owner = everyone[0]
     await _report(owner, {"name": "never", "seal_id": seal})  # so that nobody is done
@@ -106,7 +106,7 @@ async def _rounds(
     return times, sum(one.reads for one in running) - reads, spent
 
 
-async def _report(person: Person, body: dict[str, str]) -> None:
+async def _report(person: RelayClient, body: dict[str, str]) -> None:
     json_of(await person.ask("POST", person.at("/runs"), body))
 
 

@@ -29,7 +29,7 @@ BAD = ("hang", "drip", "giant", "dead")
 OWNER, REPOS, EACH = "hook-owner", 5, 20
 
 
-class World:
+class WebhookOwner:
     """An account with five repositories of twenty webhooks each."""
 
     def __init__(self, base: Path, node: Node, target: Receiver) -> None:
@@ -91,16 +91,16 @@ def late(one: Received) -> float:
     return one.at - datetime.fromisoformat(one.message["timestamp"]).timestamp()
 
 
-def soon(world: World, rounds: int) -> bool:
+def soon(owner: WebhookOwner, rounds: int) -> bool:
     """Run the rounds without kills. Returns whether every webhook that answers got its messages in time."""
-    world.target.received.clear()
+    owner.target.received.clear()
     for _ in range(rounds):
-        world.happen()
-        if left := world.wait(30):
+        owner.happen()
+        if left := owner.wait(30):
             print(f"{left} messages did not come")
             return False
         time.sleep(0.5)
-    taken = sorted(late(one) for one in world.target.of("/ok") if one.message["type"] == "issue")
+    taken = sorted(late(one) for one in owner.target.of("/ok") if one.message["type"] == "issue")
     print(
         f"{len(taken)} messages in {rounds} rounds: the median after {taken[len(taken) // 2]:.2f} s, "
         f"the last after {taken[-1]:.2f} s"
@@ -108,16 +108,16 @@ def soon(world: World, rounds: int) -> bool:
     return taken[-1] <= MOST
 
 
-def none_lost(world: World, kills: int, seed: int) -> bool:
+def none_lost(owner: WebhookOwner, kills: int, seed: int) -> bool:
     """Kill the relay `kills` times. Returns whether each event reached each webhook that answers."""
     chance = random.Random(seed)  # no secret
     for _ in range(kills):
-        world.happen()
+        owner.happen()
         time.sleep(chance.uniform(0, 0.15))
-        world.node.kill()
-        world.node.start()
-    left = world.wait(AWAKE)
-    issues = [one for one in world.target.of("/ok") if one.message["type"] == "issue"]
+        owner.node.kill()
+        owner.node.start()
+    left = owner.wait(AWAKE)
+    issues = [one for one in owner.target.of("/ok") if one.message["type"] == "issue"]
     seen = Counter((one.path, one.headers["webhook-id"]) for one in issues)
     twice = sum(1 for count in seen.values() if count > 1)
     print(f"{kills} kills: {len(seen)} messages, {left} lost, {twice} came more than once")
@@ -133,9 +133,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, receiving() as target:
         node = Node(Path(folder))
         try:
-            world = World(Path(folder), node, target)
-            in_time = soon(world, options.rounds)
-            whole = none_lost(world, options.kills, options.seed)
+            owner = WebhookOwner(Path(folder), node, target)
+            in_time = soon(owner, options.rounds)
+            whole = none_lost(owner, options.kills, options.seed)
         finally:
             node.close()
     return 0 if in_time and whole else 1

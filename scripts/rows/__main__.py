@@ -42,7 +42,7 @@ USUAL = {"TR_RATE_LIMITS": "off", "TR_REPO_MERGE_ENABLED": "true"}
 SVC = f"{shlex.quote(sys.executable)} -P -m svc"
 
 
-class World:
+class StepRunner:
     """What the steps of one file share: a relay's address, a folder for each person, and the stored outputs
     by name."""
 
@@ -110,7 +110,7 @@ class World:
         return ([] if ids == "-" else ids.split()), how
 
 
-def played(part: Path, loud: bool) -> Iterator[tuple[list[str], str]]:
+def play_part(part: Path, loud: bool) -> Iterator[tuple[list[str], str]]:
     """Run the steps of the file `part` with a new relay. `loud`: print each command with its output. Yields,
     for each step, (ids of the statements that it proves, what failed or "")."""
     lines = [line for line in part.read_text().splitlines() if line.strip() and not line.startswith("#")]
@@ -122,11 +122,11 @@ def played(part: Path, loud: bool) -> Iterator[tuple[list[str], str]]:
     base = Path(tempfile.mkdtemp(prefix="svc-rows-"))
     relay, server = start_relay(base / "relay")
     try:
-        world = World(base, server)
-        world.enter()
+        runner = StepRunner(base, server)
+        runner.enter()
         for line in lines:
             if not line.startswith(("env ", "edition ")):
-                yield world.step(line, loud)
+                yield runner.step(line, loud)
     finally:
         relay.terminate()
         relay.wait(20)
@@ -146,7 +146,7 @@ def main() -> int:
     failed: dict[str, str] = {}
     seen: dict[str, None] = {}
     for part in options.part:
-        for ids, how in played(here / f"{part}.rows", options.verbose):
+        for ids, how in play_part(here / f"{part}.rows", options.verbose):
             seen |= dict.fromkeys(ids)
             if how:
                 print(f"FAILS {how}", flush=True)

@@ -32,20 +32,20 @@ def served(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def world(served):
-    made = fuzz_api.World(served.url)
+def targets(served):
+    made = fuzz_api.RequestTargets(served.url)
     yield made
     made.close()
 
 
 @pytest.fixture
-def standing(served, world):
+def standing(served, targets):
     """Call it during an attack and after it: the relay is well and somebody else is served."""
 
     def check() -> None:
         with httpx.Client(base_url=served.url, trust_env=False, timeout=PATIENCE) as other:
             assert other.get("/readyz").json()["status"] == "ok"
-            assert other.get(f"/api/v1/repos/{world.names['id'][0]}/commits").status_code == 200
+            assert other.get(f"/api/v1/repos/{targets.names['id'][0]}/commits").status_code == 200
         assert served.alive()
         assert served.anonymous_memory() < ALLOWED
         assert '"request failed"' not in served.log.read_text()
@@ -67,10 +67,10 @@ def connections(served, count, first=b""):
         yield made
 
 
-def listening(served, world, **options):
+def listening(served, targets, **options):
     """A socket of the owner's terminal."""
     url = served.url.replace("http", "ws") + "/api/v1/sync/ws"
-    bearer = {"Authorization": authorization(world.terminal.token)}
+    bearer = {"Authorization": authorization(targets.terminal.token)}
     return connect(url, subprotocols=["svc-sync.v1"], additional_headers=bearer, **options)
 
 
@@ -101,9 +101,9 @@ def test_a_head_has_a_hundred_fields_at_most(served):
             assert one.recv(64).startswith(b"HTTP/1.1 " + status), lines[0]
 
 
-def test_bodies_that_never_end(served, world, standing):
+def test_bodies_that_never_end(served, targets, standing):
     """Strangers announce large bodies and send all but the end, many at once."""
-    path = f"/api/v1/repos/{world.names['id'][0]}/seals/prepare"
+    path = f"/api/v1/repos/{targets.names['id'][0]}/seals/prepare"
     first = head("POST", path, f"Content-Length: {16 * MIB}", "Content-Type: application/json")
     with connections(served, 60, first) as made:
         part = b" " * MIB
@@ -114,10 +114,10 @@ def test_bodies_that_never_end(served, world, standing):
         standing()
 
 
-def test_readers_that_never_read(served, world, standing):
+def test_readers_that_never_read(served, targets, standing):
     """Anybody may ask for a large file of a public repository, and then take nothing of it."""
     data = secrets.token_bytes(15 * MIB)
-    repo = world.shown
+    repo = targets.shown
     (seal,) = repo.seal({"large.bin": data})
     with connections(served, 60, head("GET", f"{repo.url}/raw/{seal}/large.bin")) as made:
         answers = [each.recv(12)[9:] for each in made]
@@ -126,7 +126,7 @@ def test_readers_that_never_read(served, world, standing):
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '{"updates":['])
-def test_deep_json(served, world, standing, opening):
+def test_deep_json(served, targets, standing, opening):
     body = (opening * (MIB // len(opening))).encode()
     for path in ("/auth/refresh", "/api/v1/auth/device-key/login", "/api/v1/auth/cli/token"):
         answer = httpx.post(served.url + path, content=body, headers=JSON, trust_env=False, timeout=PATIENCE)
@@ -169,10 +169,10 @@ def test_a_token_of_five_megabytes(served, standing):
     standing()
 
 
-def test_a_socket_that_floods(served, world, standing):
+def test_a_socket_that_floods(served, targets, standing):
     """Messages without end to one socket, whose owner never reads the answers."""
-    text = json.dumps({"type": "subscribe", "repo_id": world.shown.id, "since": 0})
-    with listening(served, world, max_queue=1, close_timeout=0.1) as one:
+    text = json.dumps({"type": "subscribe", "repo_id": targets.shown.id, "since": 0})
+    with listening(served, targets, max_queue=1, close_timeout=0.1) as one:
         with contextlib.suppress(ConnectionClosed, TimeoutError):
             one.socket.settimeout(2)
             for _ in range(20_000):
@@ -181,9 +181,9 @@ def test_a_socket_that_floods(served, world, standing):
 
 
 @pytest.mark.parametrize("message", ["", "[" * 60_000, "x" * 3_000_000, b"\xff" * 1000, '{"type":"nothing"}'])
-def test_a_socket_that_talks_nonsense(served, world, standing, message):
+def test_a_socket_that_talks_nonsense(served, targets, standing, message):
     with (
-        listening(served, world) as one,
+        listening(served, targets) as one,
         pytest.raises(ConnectionClosed),
     ):
         one.send(message)
@@ -192,15 +192,15 @@ def test_a_socket_that_talks_nonsense(served, world, standing, message):
     standing()
 
 
-def test_many_sockets(served, world, standing):
+def test_many_sockets(served, targets, standing):
     with contextlib.ExitStack() as stack:
         for _ in range(websocket.OF_A_SESSION):
-            stack.enter_context(listening(served, world, close_timeout=0.1))
+            stack.enter_context(listening(served, targets, close_timeout=0.1))
         for _ in range(50):
             with pytest.raises(InvalidStatus) as refused:
-                listening(served, world)
+                listening(served, targets)
             assert refused.value.response.status_code == 429
             assert refused.value.response.headers["Retry-After"]
         standing()
-    with listening(served, world):  # those that were closed are counted no more
+    with listening(served, targets):  # those that were closed are counted no more
         standing()

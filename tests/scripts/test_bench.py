@@ -36,15 +36,15 @@ def test_real_text_goes_on_in_another_alphabet(tmp_path: Path, monkeypatch: pyte
 
 def test_figures_take_the_place_of_their_own_name_only() -> None:
     page = "a\n<!-- one -->\nold\n<!-- /one -->\nb\n<!-- two -->\nkept\n<!-- /two -->\n"
-    assert report.placed(page, "one", r"new \1") == page.replace("old", r"new \1")
+    assert report.replace_part(page, "one", r"new \1") == page.replace("old", r"new \1")
     with pytest.raises(ValueError, match="0 places called three"):
-        report.placed(page, "three", "new")
+        report.replace_part(page, "three", "new")
 
 
 def test_the_page_has_a_place_for_every_comparison() -> None:
     page = report.PAGE.read_text("utf-8")
     for name in ("source_trees", "blame", "start", "growth", "binary", "memory", "relay_cost", "live"):
-        assert report.placed(page, name, "figures") != page
+        assert report.replace_part(page, name, "figures") != page
 
 
 def test_a_missed_aim_is_bold() -> None:

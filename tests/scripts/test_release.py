@@ -99,12 +99,12 @@ def test_builds_of_the_same_version_for_other_machines_stay(tmp_path: Path) -> N
     build = {"name": "a", "os": "windows", "arch": "x86_64", "size": 1, "sha256": "0" * 64}
     made = msgspec.convert({**build, "source_commit": "ab" * 20}, release.Build)
     other = msgspec.structs.replace(made, name="b", os="macos")
-    (tmp_path / LIST).write_bytes(msgspec.json.encode(release._listed(tmp_path, NEW, other)))
-    assert [one.name for one in release._listed(tmp_path, NEW, made).artifacts] == ["b", "a"]
-    assert [one.name for one in release._listed(tmp_path, "10.0", made).artifacts] == ["a"]
+    (tmp_path / LIST).write_bytes(msgspec.json.encode(release._add_to_list(tmp_path, NEW, other)))
+    assert [one.name for one in release._add_to_list(tmp_path, NEW, made).artifacts] == ["b", "a"]
+    assert [one.name for one in release._add_to_list(tmp_path, "10.0", made).artifacts] == ["a"]
     (tmp_path / LIST).write_text("no list")
     with pytest.raises(NotBuilt, match="is not a list"):
-        release._listed(tmp_path, NEW, made)
+        release._add_to_list(tmp_path, NEW, made)
 
 
 def test_a_release_key_is_for_its_owner_and_made_once(tmp_path: Path) -> None:

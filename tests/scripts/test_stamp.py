@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.stamp import EDITIONS, ROOT, copy, stamped
+from scripts.stamp import EDITIONS, ROOT, copy, stamp_source
 from tests.depth import rounds
 from tests.patience import PATIENCE
 
@@ -48,15 +48,15 @@ def test_a_build_is_its_edition_and_refuses_to_be_another(tmp_path: Path, editio
 def test_only_editions_that_exist_can_be_built() -> None:
     source = (ROOT / "relay" / "base" / "edition.py").read_text("utf-8")
     with pytest.raises(ValueError, match="no edition enterprise"):
-        stamped(source, "enterprise", "c", "t")
+        stamp_source(source, "enterprise", "c", "t")
     with pytest.raises(ValueError, match="no constant"):
-        stamped("EDITION = 1", EDITIONS[0], "c", "t")
+        stamp_source("EDITION = 1", EDITIONS[0], "c", "t")
 
 
 def test_the_constants_are_those_of_the_build() -> None:
     source = (ROOT / "relay" / "base" / "edition.py").read_text("utf-8")
     found: dict[str, object] = {}
-    exec(stamped(source, "managed", "c0ffee", "2026-01-02T03:04:05Z"), found)
+    exec(stamp_source(source, "managed", "c0ffee", "2026-01-02T03:04:05Z"), found)
     assert [found[name] for name in ("EDITION", "COMMIT", "BUILT_AT")] == [
         "managed",
         "c0ffee",

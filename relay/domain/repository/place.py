@@ -80,7 +80,7 @@ class ShownRepository:
         """A new key for one form. Because of it, a form that is sent twice takes effect once."""
         return secrets.token_urlsafe(12)
 
-    def typed(self, act: str, field: str, otherwise: str = "", **of: str) -> str:
+    def refill(self, act: str, field: str, otherwise: str = "", **of: str) -> str:
         """What the reader typed into a field of the form that was just refused. Returns `otherwise` if no
         form of this act was refused. `of`: field values by which this form is told from others of the same
         act."""

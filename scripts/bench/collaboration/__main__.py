@@ -32,7 +32,7 @@ from relay.base.words import find_words
 from relay.db.collaboration import issue as rows
 from relay.db.engine.sqlite import compile_statement
 from scripts.bench.ingest import signed_in
-from scripts.bench.relay_cost import Caller, Relay, Wire
+from scripts.bench.relay_cost import Caller, MeasuredRelay, Wire
 from scripts.bench.shared import report
 from svc.http.credential import Credential
 
@@ -165,7 +165,7 @@ def comments(wire: Wire, caller: Caller, repo_id: str) -> float:
 def measure(count: int, requests: int) -> tuple[dict[str, tuple[float, float]], dict[str, float], str]:
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         data = Path(folder) / "relay"
-        with Relay(data) as relay:
+        with MeasuredRelay(data) as relay:
             api, small = signed_in(Path(folder), relay.origin)
             names = {"large": count, "quiet": SMALL, "watched": SMALL}
             made = {
@@ -182,12 +182,12 @@ def measure(count: int, requests: int) -> tuple[dict[str, tuple[float, float]], 
         for name, number in names.items():
             fill(data, made[name], number, viewer)
         crowd(data, made["watched"], viewer)
-        with Relay(data) as again:
+        with MeasuredRelay(data) as again:
             return (*_figures(again, credential, small, made, requests), plans(data))
 
 
 def _figures(
-    relay: Relay, credential: Credential, small: str, made: dict[str, str], requests: int
+    relay: MeasuredRelay, credential: Credential, small: str, made: dict[str, str], requests: int
 ) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
     caller, wire = Caller(relay.origin, credential), Wire(relay)
     few, many = (pages(wire, caller, one, requests) for one in (small, made["large"]))

@@ -47,7 +47,7 @@ def svc(folder: Path, env: Mapping[str, str], *words: str) -> str:
     return done.stdout
 
 
-def linked(api: Api, base: Path, env: Mapping[str, str], name: str) -> tuple[Path, str]:
+def make_linked_folder(api: Api, base: Path, env: Mapping[str, str], name: str) -> tuple[Path, str]:
     """Create a repository and a folder linked to it. Returns (folder, id of the repository)."""
     made = api.send(repos.CREATE, RepoCreate(name=name))
     folder = base / name

@@ -32,7 +32,7 @@ from localstore.core.model.proposal import ProposalCreate, ProposalQuery
 from localstore.core.model.repo import RepoCreate
 from scripts.bench.collaboration.folders import branch, seal, write
 from scripts.bench.ingest import signed_in
-from scripts.bench.relay_cost import Relay
+from scripts.bench.relay_cost import MeasuredRelay
 from scripts.bench.shared import report
 from scripts.bench.shared.cpu import Cost, serving
 from svc.api import Api
@@ -46,7 +46,7 @@ def text(rng: random.Random) -> bytes:
     return b"".join(b"line %d of %08x\n" % (n, rng.getrandbits(32)) for n in range(rng.randint(40, 200)))
 
 
-def edited(data: bytes, line: int) -> bytes:
+def edit_line(data: bytes, line: int) -> bytes:
     lines = data.splitlines(keepends=True)
     lines[line] = b"edited\n"
     return b"".join(lines)
@@ -58,7 +58,7 @@ def sides(count: int, many: int, branches: int) -> tuple[Files, Files, list[File
     rng = random.Random(1)
     base = {f"dir{n % 40}/sub{n % 7}/file{n}.txt": text(rng) for n in range(count)}
     names = rng.sample(sorted(base), many)
-    ours: Files = {name: edited(base[name], 3) for name in names}
+    ours: Files = {name: edit_line(base[name], 3) for name in names}
     return dict(base), ours, [_branch(base, names, rng) for _ in range(branches)]
 
 
@@ -66,7 +66,7 @@ def _branch(base: dict[str, bytes], mains: list[str], rng: random.Random) -> Fil
     half = len(mains) // 2
     both = rng.sample(mains, half)
     others = rng.sample(sorted(base.keys() - set(mains)), half)
-    made: Files = {name: edited(base[name], -3) for name in [*both, *others]}
+    made: Files = {name: edit_line(base[name], -3) for name in [*both, *others]}
     for name in both[: len(mains) // 10]:
         made[f"moved/{name}"] = made[name]
         made[name] = None
@@ -99,17 +99,17 @@ def by_git(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple
     commit(ours)
     git("gc", "-q")
 
-    def merged() -> float:
+    def measure_merges() -> float:
         began = resource.getrusage(resource.RUSAGE_CHILDREN)
         for number in range(len(theirs)):
             git("merge-tree", "--write-tree", "main", f"topic{number}")
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         return (ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime) * 1000 / len(theirs)
 
-    return merged(), merged()
+    return measure_merges(), measure_merges()
 
 
-def proposed(api: Api, name: str, base: Files, ours: Files, theirs: list[Files]) -> tuple[str, str]:
+def make_proposals(api: Api, name: str, base: Files, ours: Files, theirs: list[Files]) -> tuple[str, str]:
     """Create a repository with a proposal for each branch. `base`, `ours`, `theirs`: as `sides` returns them.
     Returns (id of the repository, id of the newest seal of main)."""
     repo_id = api.send(repos.CREATE, RepoCreate(name=name)).id
@@ -136,13 +136,13 @@ def by_svc(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple
     `sides` returns them. Returns four figures: for the first merge after the relay's start, for a merge that
     was not tried yet, for one that was tried since main moved, and for the last one again."""
     data = folder / "relay"
-    with Relay(data) as relay:
+    with MeasuredRelay(data) as relay:
         api, _ = signed_in(folder, relay.origin)
-        repo_id, head = proposed(api, "merged", base, ours, theirs)
+        repo_id, head = make_proposals(api, "merged", base, ours, theirs)
         await_trials(api, repo_id)
         credential = api.http.credential
     assert credential is not None  # it just signed in
-    with Relay(data) as relay:
+    with MeasuredRelay(data) as relay:
         api = Api(Http(relay.origin, credential))
         body = MergePrepareRequest(device_key_id=credential.key.id, strategy="squash")
 

@@ -29,7 +29,7 @@ from relay.db.collaboration import proposal as rows
 from relay.db.engine.sqlite import compile_statement
 from scripts.bench.collaboration.__main__ import AUTHORS, HITS, MOST, SMALL, database, people
 from scripts.bench.ingest import signed_in
-from scripts.bench.relay_cost import Caller, Relay, Wire
+from scripts.bench.relay_cost import Caller, MeasuredRelay, Wire
 from scripts.bench.shared import report
 
 FILTERS = {
@@ -141,7 +141,7 @@ def pages(wire: Wire, caller: Caller, repo_ids: list[str], count: int) -> dict[s
 def measure(count: int, requests: int) -> tuple[dict[str, list[float]], str]:
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         data = Path(folder) / "relay"
-        with Relay(data) as relay:
+        with MeasuredRelay(data) as relay:
             api, other = signed_in(Path(folder), relay.origin)
             made = [api.send(repos.CREATE, RepoCreate(name=secrets.token_hex(4))).id for _ in range(2)]
             viewer = api.send(issues.CREATE, issues.IssueCreate(title="who am I"), id=other).author.id
@@ -149,7 +149,7 @@ def measure(count: int, requests: int) -> tuple[dict[str, list[float]], str]:
             assert credential is not None  # it just signed in
         for repo_id, number in zip(made, (SMALL, count), strict=True):
             fill(data, repo_id, number, viewer)
-        with Relay(data) as again:
+        with MeasuredRelay(data) as again:
             return pages(Wire(again), Caller(again.origin, credential), made, requests), plans(data)
 
 

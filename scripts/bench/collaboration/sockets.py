@@ -23,9 +23,9 @@ from localstore.core.model import issue as issues
 from localstore.core.model import repo as repos
 from localstore.core.model.issue import CommentBody, IssueCreate
 from localstore.core.model.repo import RepoPatch
-from scripts.bench.collaboration.folders import environment, linked, svc
+from scripts.bench.collaboration.folders import environment, make_linked_folder, svc
 from scripts.bench.ingest import signed_in
-from scripts.bench.relay_cost import Relay
+from scripts.bench.relay_cost import MeasuredRelay
 from scripts.bench.shared import report
 from scripts.bench.shared.cpu import Cost, serving
 from svc.api import Api, connect
@@ -35,7 +35,7 @@ MOST_EACH, MOST_WAIT = 50.0, 0.2  # microseconds; seconds
 OF_ONE = 30  # sockets of one account
 
 
-def events(api: Api, relay: Relay, repo_id: str, count: int) -> float:
+def events(api: Api, relay: MeasuredRelay, repo_id: str, count: int) -> float:
     """Cause `count` events. Returns the microseconds of the relay's CPU for each."""
     cost = Cost()
     with serving(relay.pid, cost):
@@ -46,7 +46,7 @@ def events(api: Api, relay: Relay, repo_id: str, count: int) -> float:
     return cost.cpu * 1e6 / count
 
 
-def listeners(base: Path, relay: Relay, sockets: int) -> Iterator[Api]:
+def listeners(base: Path, relay: MeasuredRelay, sockets: int) -> Iterator[Api]:
     """Make enough accounts to open `sockets` sockets, of which one account may open only a few. Yields, for
     each socket, the API of its account."""
     for number in range(0, sockets, OF_ONE):
@@ -57,7 +57,7 @@ def listeners(base: Path, relay: Relay, sockets: int) -> Iterator[Api]:
         yield from [api] * min(OF_ONE, sockets - number)
 
 
-def each(api: Api, base: Path, relay: Relay, repo_id: str, sockets: int, count: int) -> float:
+def each(api: Api, base: Path, relay: MeasuredRelay, repo_id: str, sockets: int, count: int) -> float:
     """Measure the relay's CPU for one event and one socket, in microseconds."""
     api.send(repos.UPDATE, RepoPatch(visibility="public"), id=repo_id)
     events(api, relay, repo_id, 50)
@@ -76,10 +76,10 @@ def each(api: Api, base: Path, relay: Relay, repo_id: str, sockets: int, count: 
     return (heard - alone) / sockets
 
 
-def waits(api: Api, base: Path, relay: Relay, count: int) -> list[float]:
+def waits(api: Api, base: Path, relay: MeasuredRelay, count: int) -> list[float]:
     """Send comments while somebody pushes `count` new files. Returns the seconds until each was answered."""
     env = environment(base, relay.origin)
-    folder, repo_id = linked(api, base, env, "pushed")
+    folder, repo_id = make_linked_folder(api, base, env, "pushed")
     api.send(issues.CREATE, IssueCreate(title="talk"), id=repo_id)
     rng = random.Random(1)
     for number in range(count):
@@ -108,7 +108,10 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder, Relay(Path(folder) / "relay") as relay:
+    with (
+        tempfile.TemporaryDirectory(prefix="svc-bench-") as folder,
+        MeasuredRelay(Path(folder) / "relay") as relay,
+    ):
         api, repo_id = signed_in(Path(folder), relay.origin)
         api.send(issues.CREATE, IssueCreate(title="heard"), id=repo_id)
         one = each(api, Path(folder), relay, repo_id, options.sockets, options.events)

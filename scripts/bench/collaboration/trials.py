@@ -22,9 +22,9 @@ from pathlib import Path
 
 from localstore.core.model import repo as repos
 from scripts.bench.collaboration.folders import seal
-from scripts.bench.collaboration.merging import Files, proposed, sides
+from scripts.bench.collaboration.merging import Files, make_proposals, sides
 from scripts.bench.ingest import signed_in
-from scripts.bench.relay_cost import Relay
+from scripts.bench.relay_cost import MeasuredRelay
 from scripts.bench.shared import report
 from scripts.bench.shared.cpu import cpu_of, tree
 from svc.api import Api
@@ -44,7 +44,7 @@ class Seen:
     waits: list[float]
 
 
-def rested(relay: Relay) -> tuple[float, float]:
+def await_rest(relay: MeasuredRelay) -> tuple[float, float]:
     """Wait until the relay has nothing to do. Returns (the time from which it had nothing to do, its CPU
     seconds at that time)."""
     used, since = cpu_of(tree(relay.pid)), time.perf_counter()
@@ -56,17 +56,17 @@ def rested(relay: Relay) -> tuple[float, float]:
     return since, used
 
 
-def moved(api: Api, relay: Relay, repo_id: str, head: str, text: bytes) -> tuple[str, Seen]:
+def move_main(api: Api, relay: MeasuredRelay, repo_id: str, head: str, text: bytes) -> tuple[str, Seen]:
     """Seal a file onto main, whose newest seal is `head`, and wait until the relay has nothing to do. Returns
     (id of the new seal, what the relay did after it)."""
-    _, before = rested(relay)
+    _, before = await_rest(relay)
     began = time.perf_counter()
     head = seal(api, repo_id, "main", {"new": text}, head)
-    until, used = rested(relay)
+    until, used = await_rest(relay)
     return head, Seen(used - before, until - began, [])
 
 
-def waited(api: Api, other: Api, repo_id: str, head: str, text: bytes) -> tuple[str, list[float]]:
+def measure_waits(api: Api, other: Api, repo_id: str, head: str, text: bytes) -> tuple[str, list[float]]:
     """Seal a file onto main, whose newest seal is `head`. Meanwhile, and for a second after, read the
     repository with the account `other`. Returns (id of the new seal, seconds of each read)."""
     waits: list[float] = []
@@ -92,16 +92,16 @@ def waited(api: Api, other: Api, repo_id: str, head: str, text: bytes) -> tuple[
 
 def measure(folder: Path, files: tuple[Files, Files, list[Files]], rounds: int) -> dict[int, Seen]:
     found = {}
-    with Relay(folder / "relay") as relay:
+    with MeasuredRelay(folder / "relay") as relay:
         api, _ = signed_in(folder, relay.origin)
         other = Api(Http(relay.origin, api.http.credential))
         base, ours, theirs = files
         for many in PROPOSALS:
-            repo_id, head = proposed(api, f"with{many}", base, ours, theirs[:many])
+            repo_id, head = make_proposals(api, f"with{many}", base, ours, theirs[:many])
             seen = []
             for number in range(rounds):
-                head, one = moved(api, relay, repo_id, head, b"%d\n" % number)
-                head, one.waits = waited(api, other, repo_id, head, b"%d, again\n" % number)
+                head, one = move_main(api, relay, repo_id, head, b"%d\n" % number)
+                head, one.waits = measure_waits(api, other, repo_id, head, b"%d, again\n" % number)
                 seen.append(one)
             found[many] = Seen(
                 statistics.median(one.cpu for one in seen),

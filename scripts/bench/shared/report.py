@@ -60,10 +60,10 @@ def show(name: str, text: str, write: bool) -> None:
     """Print the figures in `text`. `write`: also put them into the part `name` of docs/benchmarks.md."""
     print(f"\n{text}", flush=True)
     if write:
-        PAGE.write_text(placed(PAGE.read_text("utf-8"), name, text), "utf-8")
+        PAGE.write_text(replace_part(PAGE.read_text("utf-8"), name, text), "utf-8")
 
 
-def placed(page: str, name: str, text: str) -> str:
+def replace_part(page: str, name: str, text: str) -> str:
     """The text of the page with the part called `name` replaced by `text`. Raises ValueError unless there is
     exactly one part of this name."""
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"

@@ -67,7 +67,7 @@ class Svc:
         return self.run("status", cwd=folder)
 
     @contextmanager
-    def watched(self, folder: Path) -> Iterator[int]:
+    def watching(self, folder: Path) -> Iterator[int]:
         """A context in which a watcher process watches the folder. Its CPU counts as part of the cost. Yields
         its process id."""
         self.run("watcher", "start", cwd=folder)
@@ -97,7 +97,7 @@ class Svc:
         with sqlite3.connect(self.base / "relay" / "relay.db", timeout=30) as db:
             db.execute("DELETE FROM blame_cache")
 
-    def stored(self) -> dict[str, int]:
+    def measure_storage(self) -> dict[str, int]:
         """The bytes on the relay's disk: those of packs, and those of used pages of the database."""
         with sqlite3.connect(f"file:{self.base / 'relay' / 'relay.db'}?mode=ro", uri=True) as db:
             ask = ("page_count", "freelist_count", "page_size")
@@ -153,7 +153,7 @@ class Git:
     def forget(self) -> None:
         """Does nothing, because git has no cache of results of blame."""
 
-    def stored(self) -> dict[str, int]:
+    def measure_storage(self) -> dict[str, int]:
         """The bytes of every object, pack and index on the server, as a push left them, without a gc."""
         return {"objects": sum(stored_bytes(bare / "objects") for bare in self.root.glob("*.git"))}
 

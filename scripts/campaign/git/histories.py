@@ -28,7 +28,7 @@ import httpx
 from blake3 import blake3
 
 from localstore.core import seal as kernel
-from scripts.campaign.git.places import Failed, Git, history, relay_on, require, say
+from scripts.campaign.git.places import CheckFailed, GitProgram, history, relay_on, require, say
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, _delta, create, ok
 from tests.relay.merges import finalize, payload, prepare, propose
@@ -90,7 +90,7 @@ STRATEGIES = ("merge", "squash", "rebase", "fast_forward")
 Files = dict[str, bytes]
 
 
-class World:
+class GrowingRepository:
     """A repository that grows at random. `files`: branch → the files of its newest seal."""
 
     def __init__(self, seed: int, repository: Repository) -> None:
@@ -211,7 +211,7 @@ class World:
         self._commit(branch, [merged], (self.heads[other],))
         self.done["merges with two parents"] += 1
 
-    def _sealed(self, branch: str) -> Files:
+    def _read_newest_files(self, branch: str) -> Files:
         """The files of the newest seal of a branch, read from the relay."""
         return files_of(self.repository, self.heads[branch])
 
@@ -230,7 +230,7 @@ class World:
         if prepared.is_success:
             ok(finalize(self.repository, number, prepared.json()))
             self.heads[base] = self.repository.head(base) or ""
-            self.files[base] = self._sealed(base)
+            self.files[base] = self._read_newest_files(base)
             self.done[f"merged by {strategy}"] += 1
         else:
             self.done["conflicts"] += 1
@@ -294,7 +294,7 @@ def ok_bytes(repository: Repository, path: str) -> bytes:
 class Checked:
     """Clones a repository and compares the clones with what the relay reports about each seal."""
 
-    def __init__(self, git: Git, base: Path, repository: Repository, url: str) -> None:
+    def __init__(self, git: GitProgram, base: Path, repository: Repository, url: str) -> None:
         self.git, self.base, self.repository = git, base, repository
         self.address = f"{url}/{repository.body['full_name']}.git"
         self.count = 0
@@ -356,7 +356,7 @@ class Checked:
 
     def _contents(self, folder: Path) -> Iterator[tuple[str, str]]:
         """Yields (id, BLAKE3 of the content) of each blob of a clone."""
-        raw = self.git.tried("-C", folder, "cat-file", "--batch-all-objects", "--batch").stdout
+        raw = self.git.try_command("-C", folder, "cat-file", "--batch-all-objects", "--batch").stdout
         at = 0
         while at < len(raw):
             end = raw.index(b"\n", at)
@@ -367,33 +367,33 @@ class Checked:
 
 
 def play(base: Path, relay: Relay, seed: int, seals: int) -> Counter[str]:
-    """Make one random history and check it. Returns how often each kind of step was done. Raises Failed if a
-    clone is wrong."""
-    git = Git(base / "home")
+    """Make one random history and check it. Returns how often each kind of step was done. Raises CheckFailed
+    if a clone is wrong."""
+    git = GitProgram(base / "home")
     owner, other = relay.account(f"owner-{seed}"), relay.account(f"other-{seed}")
     with relay.client(owner, event_hooks={}) as http, relay.client(other, event_hooks={}) as second:
-        world = World(seed, create(http, owner, "made", visibility="public"))
-        checked = Checked(git, base, world.repository, relay.url)
+        original = GrowingRepository(seed, create(http, owner, "made", visibility="public"))
+        checked = Checked(git, base, original.repository, relay.url)
         for part in (seals // 3, 2 * seals // 3):
-            world.grow(part)
+            original.grow(part)
             checked.clone()
-        forked = Repository(second, other, ok(second.post(f"{world.repository.url}/forks", json={})))
-        world.grow(seals)
+        forked = Repository(second, other, ok(second.post(f"{original.repository.url}/forks", json={})))
+        original.grow(seals)
         said = checked.clone()
-        _forget(relay, world.repository)
+        _forget(relay, original.repository)
         require(checked.clone() == said, "the ids are the same after the cache was deleted")
         fork = Checked(git, base, forked, relay.url)
         before = fork.clone()
-        grown = World(seed, forked)
+        grown = GrowingRepository(seed, forked)
         grown.heads["main"] = forked.head() or ""
         grown.files["main"] = files_of(forked, grown.heads["main"])
         grown.grow(3)
         before = fork.clone()
-        ok_empty(http.delete(world.repository.url))
+        ok_empty(http.delete(original.repository.url))
         require(fork.clone() == before, "a fork stays when its source is deleted")
         _forget(relay, forked)
         require(fork.clone() == before, "a fork is made again when its source is deleted")
-        return world.done
+        return original.done
 
 
 def _forget(relay: Relay, repository: Repository) -> None:
@@ -409,7 +409,7 @@ def main() -> int:
         for seed in range(first, first + count):
             try:
                 total += play(Path(folder) / str(seed), relay, seed, seals)
-            except (Failed, AssertionError):
+            except (CheckFailed, AssertionError):
                 failed += 1
                 say(f"seed {seed}")
                 traceback.print_exc(limit=-4)

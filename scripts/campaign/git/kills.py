@@ -23,7 +23,15 @@ import time
 from pathlib import Path
 
 from relay.domain.git.cache import Cache
-from scripts.campaign.git.places import Failed, Git, Served, history, relay_on, require, say
+from scripts.campaign.git.places import (
+    CheckFailed,
+    GitProgram,
+    RestartableRelay,
+    history,
+    relay_on,
+    require,
+    say,
+)
 from scripts.campaign.git.real import import_commits
 from scripts.campaign.git.source import Source
 
@@ -41,20 +49,20 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="svc-git-") as folder:
         try:
             campaign(Path(folder), asked.repository, asked.most, asked.places)
-        except Failed as error:
+        except CheckFailed as error:
             say(f"FAILED: {error}")
             return 1
     return 0
 
 
 def campaign(base: Path, repository: Path, most: int, places: int) -> None:
-    git = Git(base / "home")
+    git = GitProgram(base / "home")
     with (
         contextlib.closing(Source(repository, base / "scratch")) as source,
         relay_on(base / "relay") as relay,
     ):
         name = import_commits(relay, source, source.commits("--first-parent")[:most])
-    served = Served(base / "relay")
+    served = RestartableRelay(base / "relay")
     try:
         cache = base / "relay" / "git"
         address = f"{served.url}/{name}.git"
@@ -77,13 +85,13 @@ def campaign(base: Path, repository: Path, most: int, places: int) -> None:
         served.close()
 
 
-def _clone(git: Git, base: Path, address: str) -> str:
+def _clone(git: GitProgram, base: Path, address: str) -> str:
     shutil.rmtree(base / "clone", ignore_errors=True)
     git("clone", "-q", "--mirror", address, base / "clone")
     return history(git, base / "clone")
 
 
-def _begin(git: Git, base: Path, address: str) -> subprocess.Popen[bytes]:
+def _begin(git: GitProgram, base: Path, address: str) -> subprocess.Popen[bytes]:
     shutil.rmtree(base / "killed", ignore_errors=True)
     words = git.words("clone", "-q", "--mirror", address, base / "killed")
     return subprocess.Popen(words, env=git.environment, stderr=subprocess.DEVNULL)
@@ -111,7 +119,7 @@ def _written(cache: Path) -> int:
     return size
 
 
-def _watch(git: Git, base: Path, address: str, cache: Path) -> int:
+def _watch(git: GitProgram, base: Path, address: str, cache: Path) -> int:
     """Clone while the relay builds the cache. Returns the largest size of the cache in bytes."""
     running, most = _begin(git, base, address), 0
     while running.poll() is None:
@@ -120,7 +128,9 @@ def _watch(git: Git, base: Path, address: str, cache: Path) -> int:
     return most
 
 
-def _kill_at(git: Git, base: Path, address: str, served: Served, cache: Path, size: int) -> str:
+def _kill_at(
+    git: GitProgram, base: Path, address: str, served: RestartableRelay, cache: Path, size: int
+) -> str:
     """Begin a clone, kill the relay when the cache has `size` bytes or the clone has ended, and start the
     relay again. Returns a text about the cache at the time of the kill."""
     running = _begin(git, base, address)

@@ -18,11 +18,11 @@ ROOT = Path(__file__).resolve().parents[3]
 VARIABLES = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off", "TR_REPO_MERGE_ENABLED": "on"}
 
 
-class Failed(Exception):
+class CheckFailed(Exception):
     """Raised if a check fails; the message names the check."""
 
 
-class Git:
+class GitProgram:
     """A git program that uses none of this machine's settings and never prompts."""
 
     def __init__(self, home: Path, program: str = "git") -> None:
@@ -41,7 +41,7 @@ class Git:
             },
         }
 
-    def tried(self, *words: str | Path) -> subprocess.CompletedProcess[bytes]:
+    def try_command(self, *words: str | Path) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(self.words(*words), env=self.environment, capture_output=True)
 
     def words(self, *words: str | Path) -> list[str]:
@@ -49,12 +49,12 @@ class Git:
         return [self.program, *(str(word) for word in words)]
 
     def __call__(self, *words: str | Path, answer: bytes = b"") -> str:
-        """Run a git command, with `answer` as its standard input. Returns its output. Raises Failed if the
-        command fails."""
+        """Run a git command, with `answer` as its standard input. Returns its output. Raises CheckFailed if
+        the command fails."""
         done = subprocess.run(self.words(*words), env=self.environment, input=answer, capture_output=True)
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()
-            raise Failed(f"git {' '.join(map(str, words))} ended with {done.returncode}: {said}")
+            raise CheckFailed(f"git {' '.join(map(str, words))} ended with {done.returncode}: {said}")
         return done.stdout.decode("utf-8", "surrogateescape")
 
 
@@ -69,7 +69,7 @@ def relay_on(folder: Path, **variables: str) -> Iterator[Relay]:
         relay.stop()
 
 
-class Served:
+class RestartableRelay:
     """A relay in its own process on a data folder. Its address stays the same when it is started again.
     `close` ends it, `kill` kills it with SIGKILL."""
 
@@ -117,12 +117,12 @@ class Served:
             self.process.stdout.close()
 
 
-def history(git: Git, clone: Path) -> str:
-    """The refs of a clone, and the id, tree and parents of each commit, as text. Raises Failed if `git fsck
-    --strict` finds a fault."""
-    checked = git.tried("-C", clone, "fsck", "--strict", "--full", "--no-progress")
+def history(git: GitProgram, clone: Path) -> str:
+    """The refs of a clone, and the id, tree and parents of each commit, as text. Raises CheckFailed if `git
+    fsck --strict` finds a fault."""
+    checked = git.try_command("-C", clone, "fsck", "--strict", "--full", "--no-progress")
     if checked.returncode or checked.stdout or checked.stderr:
-        raise Failed(f"git fsck --strict of {clone}: {(checked.stdout + checked.stderr).decode()}")
+        raise CheckFailed(f"git fsck --strict of {clone}: {(checked.stdout + checked.stderr).decode()}")
     refs = git("-C", clone, "for-each-ref", "--format=%(objectname) %(refname)")
     commits = git("-C", clone, "log", "--all", "--topo-order", "--format=%H %T %P")
     return f"{refs}\n{commits}"
@@ -134,6 +134,6 @@ def say(line: str) -> None:
 
 
 def require(holds: bool, what: str) -> None:
-    """Raise Failed with the message `what` unless `holds`."""
+    """Raise CheckFailed with the message `what` unless `holds`."""
     if not holds:
-        raise Failed(what)
+        raise CheckFailed(what)

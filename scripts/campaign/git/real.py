@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from scripts.campaign.git.importing import MAIN, Importer
-from scripts.campaign.git.places import Failed, Git, history, relay_on, require, say
+from scripts.campaign.git.places import CheckFailed, GitProgram, history, relay_on, require, say
 from scripts.campaign.git.source import Commit, Source
 from tests.relay.conftest import Relay
 from tests.relay.histories import create
@@ -39,14 +39,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="svc-git-") as base:
         try:
             campaign(Path(base), asked.repository, first_parent=asked.first_parent, most=asked.most)
-        except Failed as error:
+        except CheckFailed as error:
             say(f"FAILED: {error}")
             return 1
     return 0
 
 
 def campaign(base: Path, repository: Path, *, first_parent: bool, most: int | None) -> None:
-    git = Git(base / "home")
+    git = GitProgram(base / "home")
     with contextlib.closing(Source(repository, base / "scratch")) as source:
         commits = source.commits(*(["--first-parent"] if first_parent else []))[:most]
         with relay_on(base / "one") as relay:
@@ -73,9 +73,9 @@ def import_commits(relay: Relay, source: Source, commits: list[Commit]) -> str:
     return f"{OWNER}/{NAME}"
 
 
-def compare(git: Git, base: Path, one: Relay, two: Relay) -> str:
+def compare(git: GitProgram, base: Path, one: Relay, two: Relay) -> str:
     """Clone from both relays, and again after the cache was deleted. Returns the refs and ids as text. Raises
-    Failed unless they are the same each time."""
+    CheckFailed unless they are the same each time."""
     clones = {"first": one, "second": two}
     said = []
     for name, relay in clones.items():
@@ -92,7 +92,7 @@ def compare(git: Git, base: Path, one: Relay, two: Relay) -> str:
 
 
 def compare_trees(
-    git: Git, clone: Path, source: Source, commits: list[Commit], *, first_parent: bool
+    git: GitProgram, clone: Path, source: Source, commits: list[Commit], *, first_parent: bool
 ) -> None:
     """Compare the commits in the clone with the original ones, the newest first. Each must have the tree of
     the original, as svc can store it (`Source.plain`), and as many parents. Each parent must have been made

@@ -69,7 +69,7 @@ class Source:
                 else:
                     lines.append((b"100644 blob", child.id, child.name))
             records = [b"%s %s\t%s" % (kind, made.encode(), name) for kind, made, name in lines]
-            self._plain[tree] = self._made(records) if records else None
+            self._plain[tree] = self._make_tree(records) if records else None
         return self._plain[tree]
 
     def changes(self, old: str | None, new: str) -> dict[str, str | None]:
@@ -107,7 +107,7 @@ class Source:
             if files[0] != files[1]:
                 changed[path.decode()] = files[1]
 
-    def _made(self, records: list[bytes]) -> str:
+    def _make_tree(self, records: list[bytes]) -> str:
         self._makes.input.write(b"".join(record + b"\0" for record in records) + b"\0")
         self._makes.input.flush()
         return self._makes.output.readline().decode().strip()

@@ -19,7 +19,15 @@ from pathlib import Path
 
 import httpx
 
-from scripts.campaign.git.places import Failed, Git, Served, history, relay_on, require, say
+from scripts.campaign.git.places import (
+    CheckFailed,
+    GitProgram,
+    RestartableRelay,
+    history,
+    relay_on,
+    require,
+    say,
+)
 from tests.relay.conftest import Account
 from tests.relay.histories import Repository, create
 
@@ -39,18 +47,22 @@ def main() -> int:
             ids = set()
             for number, server in enumerate(asked.program):
                 shutil.rmtree(base / "relay/git", ignore_errors=True)
-                served = Served(base / "relay", server)
+                served = RestartableRelay(base / "relay", server)
                 try:
                     require_server(f"{served.url}/{name}.git", server)
                     for client in asked.program if number == 0 else [server, asked.program[0]]:
                         with served.client(owner) as http:
                             mine = Repository(http, owner, {"id": repo_id})
-                            ids.add(walk(base, Git(base / "home", client), f"{served.url}/{name}.git", mine))
+                            ids.add(
+                                walk(
+                                    base, GitProgram(base / "home", client), f"{served.url}/{name}.git", mine
+                                )
+                            )
                         say(f"{version(client)} reads from {version(server)}")
                 finally:
                     served.close()
             require(len(ids) == 1, "all of them see the same first commits")
-        except Failed as error:
+        except CheckFailed as error:
             say(f"FAILED: {error}")
             return 1
     return 0
@@ -74,7 +86,7 @@ def fill(base: Path) -> tuple[Account, str, str]:
             return owner, "owner/made", mine.id
 
 
-def walk(base: Path, git: Git, address: str, mine: Repository) -> str:
+def walk(base: Path, git: GitProgram, address: str, mine: Repository) -> str:
     """Clone and fetch the repository in all ways that are tried with each version. Returns the id, tree and
     parents of each commit up to the tag, as text."""
     work = Path(tempfile.mkdtemp(dir=base))
@@ -109,7 +121,7 @@ def walk(base: Path, git: Git, address: str, mine: Repository) -> str:
         git("-C", old, "rev-parse", "HEAD") == git("-C", whole, "rev-parse", "origin/main"),
         "both have the same",
     )
-    pushed = git.tried("-C", whole, "push", "origin", "HEAD:refs/heads/new")
+    pushed = git.try_command("-C", whole, "push", "origin", "HEAD:refs/heads/new")
     require(b"use svc push" in pushed.stderr, f"a push is refused with a sentence: {pushed.stderr.decode()}")
     ids = git("-C", whole, "log", "--format=%H %T %P", "v1")
     shutil.rmtree(work)
@@ -117,7 +129,8 @@ def walk(base: Path, git: Git, address: str, mine: Repository) -> str:
 
 
 def require_server(address: str, program: str) -> None:
-    """Raise Failed unless the relay at this address answers with the version of the git program `program`."""
+    """Raise CheckFailed unless the relay at this address answers with the version of the git program
+    `program`."""
     headers = {"git-protocol": "version=2"}
     told = httpx.get(f"{address}/info/refs?service=git-upload-pack", headers=headers, timeout=60.0)
     expected = f"agent=git/{version(program).split()[2]}"
@@ -125,7 +138,7 @@ def require_server(address: str, program: str) -> None:
 
 
 def version(program: str) -> str:
-    return Git(Path(tempfile.gettempdir()), program)("version").strip()
+    return GitProgram(Path(tempfile.gettempdir()), program)("version").strip()
 
 
 if __name__ == "__main__":

@@ -39,14 +39,14 @@ def described(served):
 
 @pytest.fixture(scope="module")
 def untouched(served):
-    world = fuzz_api.World(served.url)
-    yield world
-    world.close()
+    targets = fuzz_api.RequestTargets(served.url)
+    yield targets
+    targets.close()
 
 
 @pytest.fixture(scope="module")
 def changed():
-    """The world of the requests that change something, as long as it stands."""
+    """The targets of the requests that change something, as long as they stand."""
     kept = []
     yield kept
     for one in kept:
@@ -54,24 +54,24 @@ def changed():
 
 
 @pytest.fixture
-def world(served, untouched, changed, method):
+def targets(served, untouched, changed, method):
     """Another than that of the reading requests for what may delete, rename or sign out."""
     if method == "get":
         return untouched
     if not changed or not changed[-1].stands():
-        changed.append(fuzz_api.World(served.url))
+        changed.append(fuzz_api.RequestTargets(served.url))
     return changed[-1]
 
 
 @pytest.mark.parametrize(
     ("method", "path", "name"), NAMES[::ROUTES], ids=[name for _, _, name in NAMES[::ROUTES]]
 )
-def test_every_answer_is_one_that_the_document_names(served, described, world, method, path, name):
+def test_every_answer_is_one_that_the_document_names(served, described, targets, method, path, name):
     modes = fuzz_api.MODES
     if not DEEP:  # requests that fit the document, or those that do not: every second of these routes each
         modes = modes[:1] if NAMES.index((method, path, name)) % (2 * ROUTES) else modes[1:]
-    sent = fuzz_api.attack(world, described[method, path], EXAMPLES, SEED, modes)
-    assert sent or fuzz_api.attack(world, described[method, path], EXAMPLES, SEED)
+    sent = fuzz_api.attack(targets, described[method, path], EXAMPLES, SEED, modes)
+    assert sent or fuzz_api.attack(targets, described[method, path], EXAMPLES, SEED)
     assert served.alive()
 
 

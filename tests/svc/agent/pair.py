@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.live.devices import Device, Relay, paired
+from scripts.live.devices import Device, Relay, pair_devices
 from tests.patience import until
 
 
@@ -24,7 +24,7 @@ def devices(relay: Relay, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     def fill(folder: Path) -> None:
         (folder / "a.txt").write_text("".join(f"line {number}\n" for number in range(10)))
 
-    found = paired(tmp_path_factory.mktemp("devices"), relay.server, fill)
+    found = pair_devices(tmp_path_factory.mktemp("devices"), relay.server, fill)
     yield found
     for device in found:
         device.end_agent()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from localstore.core.errors import Forbidden, ServerUnreachable
-from scripts.live.devices import Device, Relay, paired
+from scripts.live.devices import Device, Relay, pair_devices
 from svc.agent.line import ChannelParameters, Heard, Light, Line
 from svc.http.session import Sessions
 from tests.patience import PATIENCE
@@ -80,7 +80,9 @@ def devices(road: Road, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tu
     finally:
         del os.environ["TR_PUBLIC_URL"]
     road.upstream = int(relay.server.rpartition(":")[2])
-    found = paired(base, f"http://127.0.0.1:{road.port}", lambda folder: (folder / "a.txt").write_text("a\n"))
+    found = pair_devices(
+        base, f"http://127.0.0.1:{road.port}", lambda folder: (folder / "a.txt").write_text("a\n")
+    )
     for device in found:
         device.svc("watch", "--detach")
         device.wait_for("live")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.live.devices import Device, Relay, paired
+from scripts.live.devices import Device, Relay, pair_devices
 from tests.patience import PATIENCE
 
 SOON = PATIENCE
@@ -25,7 +25,7 @@ def relay(tmp_path: Path) -> Iterator[Relay]:
 
 @pytest.fixture
 def device(relay: Relay, tmp_path: Path) -> Iterator[Device]:
-    device, _ = paired(
+    device, _ = pair_devices(
         tmp_path / "devices", relay.server, lambda folder: (folder / "a.txt").write_text("a\n")
     )
     yield device
