@@ -645,7 +645,8 @@ class Base(Screen[None], inherit_bindings=False):
         if self.lines is None:
             return
         if not self.lines.search(step):
-            self.say("nothing matches; type what to look for: /", "warn")
+            matched = "nothing matches" if self.lines.searched else "nothing is looked for yet"
+            self.say(f"{matched}; / takes what to look for", "warn")
         elif self.lines.found_words:
             self.say(f"{self.lines.found_words}   n next   N previous", "dim")
 

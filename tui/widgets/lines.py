@@ -345,6 +345,11 @@ class Lines(Framed, can_focus=True):
         return "" if self.searches else self._filter
 
     @property
+    def searched(self) -> bool:
+        """Whether a text was typed to search or filter the list by."""
+        return bool(self._filter)
+
+    @property
     def filtered(self) -> bool:
         """Whether the filter hides rows."""
         return bool(self._filter) and not self.searches

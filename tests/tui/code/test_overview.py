@@ -103,7 +103,7 @@ async def test_facts_lead_on(project: str, alice: Svc, open_app: Callable[..., S
     async with open_app().run_test(size=(width, 40)) as pilot:
         await settle(pilot)
         await press(pilot, "enter", "1")
-        await sees(pilot, "lint checks", "v1", "1 rule", "1 branch")
+        await sees(pilot, "1 check ✗ lint", "v1", "1 rule", "1 branch")
         text, passed = await press(pilot, "f"), []
         for label in leads:
             for _ in range(12):

@@ -179,3 +179,12 @@ async def test_each_screen_names_its_ways_on(issue: str, alice: Svc, open_app: O
             await press(pilot, "tab")
         names(await press(pilot, "enter"), "enter open")
         await sees(pilot, "First", "Second")
+
+
+async def test_n_without_a_search_says_so(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "enter")
+        assert "nothing is looked for yet; /" in await press(pilot, "n")
+        await press(pilot, "slash", *"zzz", "enter")
+        assert "nothing matches; /" in await press(pilot, "n")

@@ -484,7 +484,7 @@ class ChangedFiles(Differing, Base):
                 if words in self.diff.text_at(self.diff.cursor) or self.diff.search(step):
                     return
         if not self.diff.search(step):
-            self.say("nothing matches; type what to look for: /", "warn")
+            self.say("nothing matches; / takes what to look for", "warn")
 
     def do_back(self) -> None:
         if self.diff.selects:

@@ -74,7 +74,7 @@ class Overview(View):
         Action("history", ("h",), "history", "svc log", footer=True),
         Action("pane", ("tab",), "next link or pane", footer=True),
         Action("copy", ("y",), "copy the line to clone it", "svc repo clone {repo}"),
-        Action("attention", ("asterisk",), "star, watch or fork", "svc repo star {repo}"),
+        Action("attention", ("asterisk",), "star, watch or fork"),
     )
     DEFAULT_CSS = "Overview #overview { padding: 0 1; }"
 
@@ -198,7 +198,8 @@ class Overview(View):
             return Fact("checks", ())
         words, role = checks_of(checks.rollup, checks.items)
         each = [(sign_of_check(check), (f" {safe(check.name)}", "text")) for check in checks.items]
-        return Fact("checks", (((f"{words} ", role), ("checks", "link")), *each), "checks")
+        counted = _count_words(len(checks.items), "check", "checks")
+        return Fact("checks", (((counted, "link"), (f" {words}", role)), *each), "checks")
 
     def _release_fact(self) -> Fact:
         releases = self._releases or []

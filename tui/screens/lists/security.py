@@ -65,9 +65,7 @@ class Security(Split):
     WAITING = "asking the server"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc advisories {advisory}", footer=True),
-        Action(
-            "report", ("a",), "report a fault", "svc repo reports create", "signed_in", True, "report.create"
-        ),
+        Action("report", ("a",), "report a fault", "", "signed_in", True, "report.create"),
         Action("rules", ("e",), "rules in Settings", "svc repo protect set main", footer=True),
         PANE,
         *SPLIT_ACTIONS,

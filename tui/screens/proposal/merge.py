@@ -20,6 +20,7 @@ from tui.screens.proposal.words import (
     conflict_way_out,
     merges_when,
     reasons_against,
+    says_all_reasons,
     sign_of_check,
     signed_merge,
     verdicts_of,
@@ -146,7 +147,7 @@ class Merge(Card):
         if when:
             rows = [Item(None, ((row, "warn"),)) for row in hang(when, self._room)]
             rows.append(Item(None, (("  ", "text"), *signed_merge(proposal, self.svc.clock()))))
-        for reason in against:
+        for reason in () if says_all_reasons(proposal) else against:
             first, *rest = hang(reason, self._room - 2)
             rows.append(Item(None, (sign, (first, "text"))))
             rows += [Item(None, (("  ", "text"), (row, "text"))) for row in rest]
