@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from localstore.core.model.history import BlameRange
 from tui.text import Part, brief, safe
+from tui.tints import Tints
 from tui.widgets.lines import Item
 
 WHO = 10  # columns of a name beside a line, at most
@@ -35,6 +36,7 @@ class Source:
         marks: Mapping[int, tuple[Part, ...]] = MappingProxyType({}),
         changed: Collection[int] | None = None,
         digits: int = SHORT,
+        tints: Tints | None = None,
     ) -> None:
         self._lines, self._marks = lines, marks
         self._changed = None if changed is None else frozenset(changed)
@@ -44,7 +46,7 @@ class Source:
         self._ages = {time: brief(time, now)[:MONTH] for time in times}
         self._age_width = max(map(len, self._ages.values()), default=0)
         self._who_width = min(WHO, max((len(_name(blamed)) for blamed in blame), default=0))
-        self._seal_digits = digits
+        self._seal_digits, self._tints = digits, tints
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -54,9 +56,18 @@ class Source:
         gutter: list[Part] = [(f"{number:>{self._digits}} ", "gutter")]
         if self._blame:
             gutter += self._blame_parts(number)
-        if self._changed is not None:
-            gutter.append(("+ ", "add_mark") if number in self._changed else ("  ", "gutter"))
-        return Item(number, (*gutter, *self._lines[index]), self._marks.get(number, ()))
+        parts, marks = self._lines[index], self._marks.get(number, ())
+        if self._changed is None:
+            return Item(number, (*gutter, *parts), marks)
+        tints = self._tints
+        if number not in self._changed:
+            return Item(number, (*gutter, ("  ", "gutter"), *parts), marks)
+        if tints is None:
+            return Item(number, (*gutter, ("+ ", "add_mark"), *parts), marks)
+        numbered = [(text, tints.mark("add", "add")) for text, _ in gutter]
+        tinted = [(text, tints.line("add", role)) for text, role in parts]
+        sign = ("+ ", tints.mark("add", "add_mark"))
+        return Item(number, (*numbered, sign, *tinted), marks, rest=tints.line("add", "text"))
 
     def _blame_parts(self, number: int) -> list[Part]:
         """Returns the parts that say in which seal a line was changed last, by whom, and when. They are blank

@@ -46,7 +46,7 @@ async def edit(pilot: Pilot[None]) -> TextEditor:
     await press(pilot, *"README", "enter")
     await sees(pilot, "README.md")
     await pilot.press("e")
-    await sees(pilot, "esc leaves", "saved")
+    await sees(pilot, "README.md · ✓ saved", "esc leave", "1:1 of ")
     assert isinstance(pilot.app.screen, Edit)
     return pilot.app.screen.query_one(TextEditor)
 
@@ -61,15 +61,18 @@ async def test_two_write_one_text_and_see_each_other(other: Typist, open_app: Op
         await soon(pilot, lambda: (other.hear(), other.shown.startswith(b"hello"))[1])
         other.type("hello", "OTHER ")
         other.writing.here(1, 3)
-        await sees(pilot, "OTHER hello", f"◂ {handle()}", "1:3")
+        await sees(pilot, "OTHER hello", f"◂ {handle()}", "1:3", "2:1 of ")
         assert area.cursor_location == (1, 0)
         await pilot.press("ctrl+z")
         text = await sees(pilot, "OTHER")
         assert "hello" not in text
-        area.post_message(Paste("two\nlines"))
-        await sees(pilot, "two", "lines", "saved")
+        area.post_message(Paste("alpha\nbeta"))
+        await sees(pilot, "alpha", "beta", "✓ saved")
         await soon(pilot, lambda: (other.hear(), other.shown.decode() == area.text)[1])
         await soon(pilot, lambda: Path("README.md").read_text() == area.text)
+        screen = pilot.app.screen
+        assert isinstance(screen, Edit)
+        await soon(pilot, lambda: screen.state()[0] == "✓ saved")
         await pilot.press("escape")
         await sees(pilot, " saved", "2 Code")
 
@@ -199,8 +202,8 @@ async def test_a_line_that_goes_on_says_so_and_the_light_stands_once(other: Typi
     app = open_app(place=here())
     async with app.run_test(size=(100, 24)) as pilot:
         area = await edit(pilot)
-        text = await sees(pilot, "╭─ README.md ─", "›│")
-        assert text.count("›│") == 1 and "y" * 40 in text
+        text = await sees(pilot, "╭─ README.md · ✓ saved ─", "› │")
+        assert text.count("› │") == 1 and "y" * 40 in text
         await soon(pilot, lambda: shown(app).count("● live") == 1)
         await pilot.press("down")
         await soon(pilot, lambda: "›" not in shown(app))

@@ -19,6 +19,9 @@ from tests.tui.conftest import shown
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 from tui.screens.code import replay as screen
+from tui.screens.code.timeline import draw_timeline
+from tui.tints import DARK_256
+from tui.widgets.source import Source
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -66,7 +69,11 @@ async def test_seals_and_the_updates_behind_them_step_by_step(
         text = await press(pilot, "right_square_bracket")
         assert "«Third»" in text and "return 4" in text and "+2 −0" in text and "❚❚ 4/4" in text
         assert "newest" in await press(pilot, "right_square_bracket")
-        assert "return 3" in await press(pilot, "left_square_bracket")
+        assert "╭─ replay ─" in text and "step 4 of 4" in text and "p play again" in text
+        assert "●━" in text and "━•━" in text and "━◉" in text, "two seals, an edit, and this one"
+        assert "return 3" in await press(pilot, "left")
+        assert "return 2" in await press(pilot, "left_square_bracket")
+        assert "return 3" in await press(pilot, "right")
         text = await press(pilot, "escape")
         assert "return 4" in text and "edited live" not in text and "3 lines" in text
 
@@ -88,7 +95,9 @@ async def test_it_plays_by_itself_to_its_end_and_stops(
         await sees(pilot, "❚❚")
         text = shown(pilot.app)  # type: ignore[arg-type]
         assert len(text.split("\n")) == 24
-        assert "p, [ ], esc" in text
+        hints = text.splitlines()[-1]
+        assert "p go on" in hints and "[ or ← step back" in hints and "esc end the replay" in hints
+        assert "┃" not in text and text.splitlines()[-3].count("●") == 2 and "◉" in text
 
 
 async def test_without_a_file_it_says_what_to_do(project: str, open_app: Open) -> None:
@@ -96,6 +105,25 @@ async def test_without_a_file_it_says_what_to_do(project: str, open_app: Open) -
         await settle(pilot)
         await press(pilot, "enter")
         assert "open a file first" in await press(pilot, "p")
+
+
+def test_the_time_line_fits_and_says_where_one_is() -> None:
+    def text(*words: object) -> str:
+        return "".join(part for part, _ in draw_timeline(*words))  # type: ignore[arg-type]
+
+    assert text([False, True, False], 1, 60) == "●━━━━━━━━━━━━◉────────────●"
+    assert text([False, True], 1, 5) == "●━━━◉"
+    assert text([False], 0, 10, False) == "◉ …"
+    assert text([], -1, 10) == ""
+    bars = [text([True] * 100, at, 21) for at in (0, 50, 99)]
+    assert [bar.index("◉") for bar in bars] == [0, 10, 20] and {len(bar) for bar in bars} == {21}
+
+
+def test_changed_lines_of_a_step_have_their_ground() -> None:
+    rows = Source([(("a", "name"),), (("b", "text"),)], changed=[2], tints=DARK_256)
+    assert rows[0].left == (("1 ", "gutter"), ("  ", "gutter"), ("a", "name"))
+    assert rows[1].left == (("2 ", "on 22 add"), ("+ ", "on 22 add_mark"), ("b", "on 22 text"))
+    assert rows[1].rest == "on 22 text"
 
 
 def test_updates_that_do_not_lead_to_the_seal_are_left_out(

@@ -77,7 +77,7 @@ async def test_security_says_which_branches_are_protected(project: str, alice: S
         await settle(pilot)
         await press(pilot, "enter", "6")
         text = await sees(pilot, "✓ nothing known", "0 of 2 branches protected", "no rule: whoever may write")
-        assert "opens Settings, where Checks makes a rule" in text
+        assert "8 opens Settings, where Checks" in text
         assert alice("repo", "protect", "set", "main", "--required-approvals", "2").code == 0
         await press(pilot, "r")
         text = await sees(pilot, "1 of 2 branches protected", "✓ 2 approvals")
@@ -100,11 +100,16 @@ async def test_security_shows_the_reports_that_wait_for_a_decision(
         await settle(pilot)
         await press(pilot, "enter", "6")
         text = await sees(
-            pilot, "! 1 report", "Reports in confidence 1", "● high     Tokens leak", "decides a"
+            pilot, "! 1 report", "Reports in confidence 1", "▲ high     Tokens leak", "decides a"
         )
         assert "nothing known" not in text
+        heads = ("What needs you ─", "Advisories about this repository ─")
+        assert any(all(head in row for head in heads) for row in text.splitlines()), "beside each other"
         await press(pilot, "j")
-        await sees(pilot, "See log.", "publishes an advisory, or dismisses it")
+        text = await sees(pilot, "│ See log.", "Decide it ─", "--published  an advisory tells everybody")
+        assert (
+            "▲ high     ● new" in text and "╭─ @" in text and f":repo reports decide {report[:8]} …" in text
+        )
         await press(pilot, "enter")
         await sees(pilot, "done", "svc repo reports view", "See *log*.")
         assert alice("repo", "reports", "decide", report, "--dismissed").code == 0

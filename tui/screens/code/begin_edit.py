@@ -87,4 +87,5 @@ class BeginEdit(FileView):
         from tui.screens.code.edit import Edit
 
         line = self.query_one("#file", Lines).key
-        self.app.push_screen(Edit(machine, folder, branch, self.path, line if isinstance(line, int) else 1))
+        at = line if isinstance(line, int) else 1
+        self.app.push_screen(Edit(machine, folder, branch, self.path, at, self.of.repo.full_name))

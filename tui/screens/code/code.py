@@ -49,6 +49,7 @@ OF_FILES = frozenset(
 NEED_FILE = frozenset({"blame", "replay", "edit"})
 IN_DIFF = {"split": "side by side", "next_hunk": "next hunk", "next_file": "next file"}  # keys named there
 OF_NOTHING = frozenset({"live", "follow"})  # keys of a branch without a seal
+STEPS = (Action("left", ("left",), "step back"), Action("right", ("right",), "next step"))  # of a replay
 TREE_WIDTH = 34
 UNMATCHED = "nothing here is called so; F searches in all files, t finds a path; esc lists all"
 SEARCHED = 64 * 1024 * 1024  # bytes of all files of a seal in which is searched
@@ -81,6 +82,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
     Code #seal_pane { width: 1fr; }
     Code #seal_pane #about { padding: 0 1; }
     Code #people { width: 32; }
+    Code #bar_pane { height: auto; }
     """
 
     def __init__(self, of: RepoPage) -> None:
@@ -105,6 +107,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         that are about files."""
         if self.is_empty:
             return tuple(action for action in self.ACTIONS if action.id in OF_NOTHING)
+        if self.replaying:
+            return self._actions_of_replay()
         if self._mode == "file":
             return self.ACTIONS
         in_diff = self.diff.has_focus
@@ -117,10 +121,25 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             for action in self.ACTIONS
         )
 
+    def _actions_of_replay(self) -> tuple[Action, ...]:
+        """Returns the actions of the tab during a replay. The line of keys says how to step through it."""
+        steps = {"replay": self.replay_label, "older": "or ← step back", "newer": "or → next step"}
+        own = [
+            replace(action, label=steps.get(action.id, action.label), footer=action.id in steps)
+            for action in self.ACTIONS
+        ]
+        order = [*steps]
+        own.sort(key=lambda action: order.index(action.id) if action.id in steps else len(order))
+        return *own, *STEPS
+
     def label_of(self, action: Action) -> str:
         """Returns the label of an action in the line of keys. Returns "" if the action can do nothing in the
         pane with the focus: in a text there is nothing to open, and some actions need a file."""
         lines, tree = self.of.lines, self.query_one("#tree", Lines)
+        if self.replaying and action.id in ("open", "ref", "filter"):
+            return ""
+        if self.replaying and action.id == "back":
+            return "end the replay"
         if action.id == "open" and self._mode == "file" and lines is self.query_one("#file", Lines):
             return ""
         on_folder = lines is tree and isinstance(tree.key, tuple) and tree.key[0] != "file"
@@ -147,7 +166,9 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             facts.can_focus = facts.display = False
             yield facts
             yield Lines(id="people")
-        yield Line(id="bar")
+        with Pane(id="bar_pane"):
+            yield Line(id="timeline")
+            yield Line(id="bar")
 
     def on_mount(self) -> None:
         self.load_seal()
@@ -179,7 +200,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self.show_picture(None)
         self.query_one("#people").display = self.live and self.app.size.width >= THREE_PANES
         self.place_facts()
-        self.query_one("#bar").display = self.live or self._playing is not None
+        self.query_one("#bar_pane").display = self.live or self.replaying
+        self.query_one("#timeline").display = self.replaying
         self.query_one("#tree_pane").styles.width = TREE_WIDTH if self.wide else "1fr"
         self._frame()
 
@@ -188,16 +210,19 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         focused = next((pane.id for pane in self.query(Pane) if pane.has_focus_within), "")
         self._bright = focused or self._bright  # a prompt takes the focus from all of them
         for pane in self.query(Pane):
-            if self.wide:
+            if self.wide and (pane.id != "bar_pane" or self.replaying):
                 draw_frame(pane, "accent" if pane.id == self._bright else "line")
             else:
                 pane.styles.border = None
             if pane.id == "file_pane":
-                pane.styles.padding = (0, 1) if self.wide and self._mode == "file" else 0
+                padded = self.wide and self._mode == "file" and not self.replaying
+                pane.styles.padding = (0, 1) if padded else 0
         people = self.query_one("#people", Lines)
         draw_frame(people, "line")
         indented = self._mode == "file" and not self.wide
-        self.query_one("#file", Lines).styles.padding = (0, 0, 0, 1) if indented else 0
+        file = self.query_one("#file", Lines)
+        file.styles.padding = (0, 0, 0, 1) if indented and not self.replaying else 0
+        file.edges = (1, int(self.wide)) if self.replaying else (0, 0)
         self.query_one("#file_title").display = not self.wide
         self._say_where()
 
@@ -584,6 +609,14 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         else:
             text = self.path
         copy(self.of, text)
+
+    def do_left(self) -> None:
+        if not self.by_hand(-1):
+            super().do_left()
+
+    def do_right(self) -> None:
+        if not self.by_hand(1):
+            super().do_right()
 
     def do_older(self) -> None:
         if not self.by_hand(-1):

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from textual.app import ComposeResult
-from textual.content import Content
 from textual.events import Key
 
 from localstore.agent.talk import PersonOnBranch
@@ -20,8 +19,9 @@ from tui.screens.code.clipboard import copy
 from tui.screens.code.edit_keys import EDIT_ACTIONS
 from tui.screens.code.live import name_of
 from tui.text import Part, safe
+from tui.theme import css_colour
 from tui.widgets.frame import LIGHTS, Line, Prompt
-from tui.widgets.framed import draw_frame
+from tui.widgets.framed import Pane, draw_frame
 from tui.widgets.written import Cursors, TextEditor, Use
 
 OWN = frozenset(action.id for action in EDIT_ACTIONS)
@@ -36,14 +36,19 @@ class Edit(Over):
     AUTO_FOCUS = "TextEditor"
     where = "edit"
 
-    def __init__(self, machine: Machine, folder: Path, branch: str, path: str, line: int) -> None:
+    DEFAULT_CSS = "Edit #text_pane { height: 1fr; }"
+
+    def __init__(
+        self, machine: Machine, folder: Path, branch: str, path: str, line: int, repo: str = ""
+    ) -> None:
         super().__init__()
         self._machine, self._folder, self._branch = machine, folder, branch
-        self._path, self._line, self._sought = path, line, ""
+        self._path, self._line, self._sought, self._repo = path, line, "", repo
         self._writing: Writing | None = None
         self._people: list[PersonOnBranch] = []
         self._ended = self._notice = ""
         self._here: tuple[int, int] | None = None
+        self._drawn = (False, "")  # whether there is a frame, and its colour
 
     def content(self) -> ComposeResult:
         use = Use(
@@ -57,13 +62,15 @@ class Edit(Over):
             self._typed_ahead,
             self._act,
         )
-        yield TextEditor(self._path, use)
+        with Pane(id="text_pane"):
+            yield TextEditor(self._path, use)
         yield Line(id="bar")
 
     def title_parts(self) -> Sequence[Part]:
         return (
-            (f" {safe(self._path)}", "title"),
-            (f"  {safe(self._branch)}, live; esc leaves, f1 keys", "dim"),
+            (f" {safe(self._repo or self._folder.name)}", "title"),
+            (f"  {safe(self._branch)}", "accent"),
+            ("  edited live", "dim"),
         )
 
     def on_mount(self) -> None:
@@ -71,20 +78,40 @@ class Edit(Over):
         self.hold_keys(READING_SECONDS)
         self._writing = self._machine.write(self._folder, self._path, self._heard)
         self.set_interval(HERE_EACH, self._tell_here)
-        self._frame()
         self._paint()
 
     def on_resize(self) -> None:
         self._frame()
 
     def _frame(self) -> None:
-        """Draw a frame around the text, if there is room for one."""
-        framed = self.app.size.width >= TWO_PANES
-        if framed:
-            draw_frame(self._area)
+        """Draw the frame around the text in a colour that shows the state of the text. If there is no room
+        for a frame, draw a line above the text."""
+        pane, colours = self.query_one("#text_pane", Pane), self.svc.colours
+        wide, (_, role) = self.app.size.width >= TWO_PANES, self.state()
+        look = (wide, role if role in ("warn", "bad") else "accent")
+        if look != self._drawn:
+            self._drawn = look
+            if wide:
+                draw_frame(pane, look[1])
+            else:
+                pane.styles.border = None
+                pane.styles.border_top = ("round", css_colour(colours, "line"))
+            pane.styles.padding = (0, 1) if wide else 0
+        self._say_where()
+
+    def _say_where(self) -> None:
+        """Write the path, the state of the text and the place of the cursor into the frame."""
+        pane, (row, column) = self.query_one("#text_pane", Pane), self._area.cursor_location
+        count = self._area.document.line_count
+        title = f"{safe(self._path)} · {self.state()[0]}"
+        position = f"{row + 1}:{column + 1} of {count} line{'' if count == 1 else 's'}"
+        if self.app.size.width >= TWO_PANES:
+            pane.name_frame(title, position)
         else:
-            self._area.styles.border = None
-        self._area.border_title = Content(safe(self._path)) if framed else ""
+            pane.name_rule(title, position, self.app.size.width)
+
+    def on_text_area_selection_changed(self) -> None:
+        self._say_where()
 
     def on_unmount(self) -> None:
         if self._writing is not None:
@@ -159,7 +186,8 @@ class Edit(Over):
         self._area.show_cursors(cursors)
 
     def _paint(self) -> None:
-        parts: list[Part] = [(" ", "text"), self.state(), ("  ", "text")]
+        self._frame()
+        parts: list[Part] = [(" ", "text")]
         if self._ended or self._notice:
             parts += [(safe(self._ended or self._notice), "warn"), ("  ", "text")]
         for person in self._people:
@@ -169,6 +197,8 @@ class Edit(Over):
             ]
         writing = self._writing
         state = writing.state if writing is not None else ""
+        if not (self._people or self._ended or self._notice) and state in ("live", "online"):
+            parts.append(("nobody else is in this text", "dim"))
         own = state in LIGHTS and state != self.svc.news.state  # else the title has it
         light = LIGHTS[state] if own else ()
         self.query_one("#bar", Line).put(parts, (*light, (" ", "text")))
@@ -190,7 +220,7 @@ class Edit(Over):
             return f"saved here, refused by the server: {safe(writing.refused)}", "bad"
         if writing.queued:
             return ("⋯ queued offline", "warn") if writing.state == "offline" else ("⋯ sending", "dim")
-        return "saved", "good"
+        return "✓ saved", "good"
 
     # --- what is typed
 
@@ -200,10 +230,15 @@ class Edit(Over):
             self._paint()
 
     def _undo(self) -> list[Delta]:
-        return self._writing.undo() if self._writing is not None else []
+        return self._paint_after(self._writing.undo()) if self._writing is not None else []
 
     def _redo(self) -> list[Delta]:
-        return self._writing.redo() if self._writing is not None else []
+        return self._paint_after(self._writing.redo()) if self._writing is not None else []
+
+    def _paint_after(self, changes: list[Delta]) -> list[Delta]:
+        """Returns the changes, after the state of the text that they change was painted."""
+        self._paint()
+        return changes
 
     def _tell_here(self) -> None:
         row, column = self._area.cursor_location

@@ -13,8 +13,10 @@ from tui import contents
 from tui.client import sentence
 from tui.highlight import ColouredText, colour_text, plain
 from tui.screens.code.file_view import FileView
-from tui.text import Part, ago, safe
+from tui.screens.code.timeline import draw_timeline
+from tui.text import Part, ago, brief, safe
 from tui.widgets.frame import Line
+from tui.widgets.framed import Pane
 from tui.widgets.lines import Item, Lines
 from tui.widgets.source import Source
 
@@ -203,7 +205,8 @@ class Replay(FileView):
         if playing is None or not self.is_attached:
             return
         step, lines = playing.step, self.query_one("#file", Lines)
-        self.query_one("#bar", Line).put(self._parts_of(playing), (("p, [ ], esc ", "dim"),))
+        self._paint_bars(playing)
+        self.of.show_keys()
         if step is None:
             lines.show([Item(1, (("reading …", "dim"),))])
             return
@@ -213,10 +216,31 @@ class Replay(FileView):
         else:
             highlighted = playing.at < len(playing.coloured)
             text = playing.coloured[playing.at] if highlighted else plain(step.text.decode())
-            lines.show(Source(text, now=self.svc.clock(), changed=step.lines))
+            lines.show(Source(text, now=self.svc.clock(), changed=step.lines, tints=self.svc.tints))
             if step.lines:
                 lines.go_within(step.lines[0] - 1)
-        self._title(f"replay, step {playing.at + 1}")
+        self._title("replay")
+
+    @property
+    def replay_label(self) -> str:
+        """What the key `p` does during a replay."""
+        playing = self._playing
+        if playing is None or self._timer is not None:
+            return "pause"
+        return "play again" if playing.whole and playing.at == len(playing.steps) - 1 else "go on"
+
+    def _paint_bars(self, playing: ReplayState) -> None:
+        """Paint the time line and, below it, the line about the shown step."""
+        now, steps = self.svc.clock(), playing.steps
+        self.query_one("#bar", Line).put(self._parts_of(playing))
+        first, last = (f"{brief(steps[end].at, now)} " if steps else "" for end in (0, -1))
+        room = self.app.size.width - (6 if self.wide else 4) - len(first) - len(last)
+        line = draw_timeline([step.live for step in steps], playing.at, room, playing.whole)
+        self.query_one("#timeline", Line).put(((f" {first}", "dim"), *line, (f" {last}", "dim")))
+        if self.wide:
+            more = "" if playing.whole else " or more"
+            pane = self.query_one("#bar_pane", Pane)
+            pane.name_frame("replay", f"step {playing.at + 1} of {len(steps)}{more}" if steps else "")
 
     def _parts_of(self, playing: ReplayState) -> list[Part]:
         """Returns parts of a line that say who made the shown step, and when."""

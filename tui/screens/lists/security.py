@@ -17,11 +17,11 @@ from localstore.core.model.protection import Protection, matching, refusal
 from localstore.core.model.report import Report
 from tui import contents
 from tui.actions import Action
-from tui.blocks import Block, lay_blocks
+from tui.blocks import CARD, Block, draw_card, lay_blocks
 from tui.charts import bar
 from tui.listed import ListedProposal
 from tui.screens.proposal.words import checks_of, sign_of_run, verdicts_of
-from tui.screens.split import PANE, SPLIT_ACTIONS, Split
+from tui.screens.split import CUT, LINES, PANE, SIZE, SPLIT_ACTIONS, Split
 from tui.text import Part, ago, brief, fold, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
@@ -58,10 +58,19 @@ BRANCH_ROWS, AUDITED = 8, 5  # branches and changes of rules in a preview
 SUMMARY = 46  # columns of a list that has room for the whole summary
 FRANKING = "not in this version of svc"
 _ROLES = {"critical": "bad", "high": "bad", "medium": "warn", "low": "accent"}
+_DECISIONS = {
+    "--triaged": "it is being worked on",
+    "--published": "an advisory tells everybody, where the server has them",
+    "--dismissed": "there is nothing in it",
+}
+_SIGNS = {"critical": "▲", "high": "▲", "medium": "●", "low": "○"}
+SIDE_BY_SIDE = 36  # columns that a block has at least where two stand beside each other
+CARD_MOST = 96  # columns of a card with a text
 
 
 class Security(Split):
     LIST = "security"
+    RULED = True
     WAITING = "asking the server"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc advisories {advisory}", footer=True),
@@ -193,7 +202,8 @@ class Security(Split):
             return
         rows = [Item("summary", self._summary(), text="summary"), Item(None, BLANK)]
         if self._reports:
-            rows.append(heading("Reports in confidence", len(self._undecided) or None))
+            waits = "wait for a decision " if self._undecided else ""
+            rows.append(heading("Reports in confidence", len(self._undecided) or None, waits))
             rows += [self._report(report) for report in self._undecided]
             if not self._undecided:
                 rows.append(Item(None, (("  ✓ ", "good"), ("all are decided", "dim"))))
@@ -202,7 +212,7 @@ class Security(Split):
             rows.append(heading("Advisories", len(self._advisories)))
             rows += [self._advisory(advisory) for advisory in self._advisories]
             if not self._advisories:
-                rows.append(Item(None, (("  ✓ ", "good"), ("no advisories about this repository", "dim"))))
+                rows.append(Item(None, (("  ✓ ", "good"), ("none about this repository", "dim"))))
             rows.append(Item(None, BLANK))
         affected = self._affected
         if affected:
@@ -210,14 +220,15 @@ class Security(Split):
             rows += [_dependency(dependency) for dependency in affected]
             rows.append(Item(None, BLANK))
         if self._rules is not None:
-            rows.append(heading("Branches", len(self._branches)))
+            protected = len(self._branches) - len(self._find_unprotected())
+            rows.append(heading("Branches", len(self._branches), f"{protected} protected "))
             rows += [self._branch(name) for name in self._branches]
             rows += [Item(None, BLANK), heading("Protection rules", len(self._rules))]
             rows += [self._rule(rule) for rule in self._rules]
             if not self._rules:
                 rows.append(Item(None, (("  no rules; 8 opens Settings, where Checks makes one", "dim"),)))
             rows.append(Item(None, BLANK))
-        rows += [Item(None, (("Franking evidence", "title"),)), Item(None, ((f"  {FRANKING}", "dim"),))]
+        rows.append(Item(None, (("Franking evidence", "dim"), (f"  – {FRANKING}", "dim"))))
         self.listed.show(sequence(rows))
         self.rest()
 
@@ -231,8 +242,9 @@ class Security(Split):
 
     @property
     def _undecided(self) -> list[Report]:
-        """Returns the reports that wait for a decision of the owner."""
-        return [report for report in self._reports or () if report.state in ("new", "triaged")]
+        """Returns the reports that wait for a decision of the owner, the most severe first."""
+        waiting = [report for report in self._reports or () if report.state in ("new", "triaged")]
+        return sorted(waiting, key=lambda report: _rank(report.severity))
 
     @property
     def _branches(self) -> list[str]:
@@ -254,10 +266,10 @@ class Security(Split):
         """Returns a row that sums up the tab: reports that wait, advisories by severity, and so on."""
         parts: list[Part] = []
         if undecided := self._undecided:
-            parts.append((f"! {_count_words(len(undecided), 'report', 'reports')}  ", "bad"))
+            parts.append((f"! {_count_words(len(undecided), 'report', 'reports')}  ", "warn"))
         for severity, count in self._severities().items():
             if count:
-                parts.append((f"● {count} {severity}  ", _ROLES[severity]))
+                parts.append((f"{_SIGNS[severity]} {count} {severity}  ", _ROLES[severity]))
         if affected := self._affected:
             parts.append((f"✗ {_count_words(len(affected), 'dependency', 'dependencies')}  ", "bad"))
         parts = parts or [("✓ nothing known  ", "good")]
@@ -277,6 +289,7 @@ class Security(Split):
         next."""
         branch = self.of.repo.default_branch
         blocks = [
+            Block("What needs you", self._needed_rows),
             Block("Advisories about this repository", self._severity_rows),
             Block("Dependencies", self._dependency_share),
             Block(f"{safe(branch)} is the default branch", lambda wide: self._protection_rows(branch)),
@@ -286,14 +299,29 @@ class Security(Split):
             Block("Who set the rules", self._audit_rows),
             Block("Next", self._help_rows),
         ]
-        return lay_blocks(blocks, self.preview_width)
+        return lay_blocks(blocks, self.preview_width, SIDE_BY_SIDE)
+
+    def _needed_rows(self, width: int) -> list[Line]:
+        """Returns rows with what waits for somebody: reports, dependencies with advisories, and a default
+        branch without rules."""
+        rows: list[Line] = []
+        for report in self._undecided:
+            rows.append((_severity(report.severity), (safe(report.title), "text")))
+        for dependency in self._affected:
+            rows.append((("✗ ", "bad"), (f"{safe(dependency.name)} ", "text"), ("has an advisory", "dim")))
+        if self._rules is not None and self.of.repo.default_branch in self._find_unprotected():
+            branch = safe(self.of.repo.default_branch)
+            rows.append((("○ ", "warn"), (f"{branch} ", "accent"), ("has no protection rule", "text")))
+        return rows or [(("✓ ", "good"), ("nothing", "text"))]
 
     def _severity_rows(self, width: int) -> list[Line]:
         counts = self._severities()
+        if not any(counts.values()):
+            return [(("✓ ", "good"), ("none", "text"))] if self._advisories is not None else []
         most, room = max(counts.values(), default=0), max(8, min(BAR, width - 14))
         return [
             (
-                (f"{severity:<10}", _ROLES[severity]),
+                (f"{_SIGNS[severity]} {severity:<9}", _ROLES[severity]),
                 *bar(count, most, room, _ROLES[severity]),
                 (f" {count}", "text"),
             )
@@ -314,7 +342,15 @@ class Security(Split):
         return [*rows, *(_dependency(dependency).left for dependency in affected)]
 
     def _branch_rows(self, width: int) -> list[Line]:
-        return [self._branch(name).left for name in self._branches[:BRANCH_ROWS]]
+        """Returns a bar with the share of branches that rules protect, and a row for each branch."""
+        count = len(self._branches)
+        protected = count - len(self._find_unprotected())
+        words = f" {protected} of {count} protected"
+        share = bar(protected, count, max(6, min(BAR, width - len(words))), "good")
+        rows: list[Line] = [(*share, (words, "text"))] if count else []
+        rows += [self._branch(name).left for name in self._branches[:BRANCH_ROWS]]
+        hidden = count - BRANCH_ROWS
+        return [*rows, ((f"  {hidden} more", "dim"),)] if hidden > 0 else rows
 
     def _check_rows(self, width: int) -> list[Line]:
         """Returns a row for each check that a merge requires, with its newest run."""
@@ -323,8 +359,13 @@ class Security(Split):
             if check.enabled:
                 state: Part = sign_of_run(check.last) if check.last is not None else ("◌ queued ", "dim")
                 rows.append((state, (f" {safe(check.name)}", "text")))
-        none: Line = (("○ ", "dim"), ("none: 8 opens Settings, where Checks requires one", "dim"))
-        return rows if rows or self._checks is None else [none]
+        none = [
+            ("○ ", "dim"),
+            ("none: ", "dim"),
+            ("8 ", "accent"),
+            ("opens Settings, where Checks requires one", "dim"),
+        ]
+        return rows if rows or self._checks is None else fold(none, width)
 
     def _audit_rows(self, width: int) -> list[Line]:
         """Returns a row for each of the last changes of protection rules, with the person who made it. Only
@@ -343,7 +384,7 @@ class Security(Split):
     def _help_rows(self, width: int) -> list[Line]:
         rows: list[Line] = []
         if self.of.repo.default_branch in self._find_unprotected():
-            rows.append((("8 ", "accent"), ("opens Settings, where Checks makes a rule", "dim")))
+            rows += fold([("8 ", "accent"), ("opens Settings, where Checks makes a rule", "dim")], width)
         words = "repo reports create  tells the owner of a fault in confidence"
         if self._undecided and self._owns:
             words = "repo reports decide  decides a report"
@@ -378,9 +419,9 @@ class Security(Split):
         for proposal in self._proposals or ():
             if proposal.base == branch:
                 rows += fold([(f"#{proposal.number} ", "accent"), (safe(proposal.title), "text")], width)
-                rows.append(
-                    (("   ", "text"), checks_of(proposal.checks), ("  ", "text"), verdicts_of(proposal))
-                )
+                states = [part for part in (checks_of(proposal.checks), verdicts_of(proposal)) if part[0]]
+                lacking = [part for state in states for part in (("  ", "text"), state)]
+                rows += [((" ", "text"), *lacking)] if lacking else []
         return rows
 
     def _protection_rows(self, branch: str) -> list[Line]:
@@ -430,45 +471,63 @@ class Security(Split):
         return viewer is not None and viewer.role == "owner"
 
     def _report(self, report: Report) -> Item:
-        parts: Line = (
-            (f"  ● {report.severity:<9}", _ROLES.get(report.severity, "text")),
-            (safe(report.title), "text"),
-        )
+        parts: Line = (("  ", "text"), _severity(report.severity), (safe(report.title), "text"))
         state: Part = ("new  " if report.state == "new" else "in work  ", "warn")
         when = (brief if self.narrow else ago)(report.created_at, self.svc.clock())
         return Item(f"report {report.id}", parts, (state, (f"{when} ", "dim")), report.title)
 
     def _report_rows(self, report: Report) -> list[Row | tuple[Part, ...]]:
-        """Returns rows about a report: its title, severity, reporter and text, and how to decide about it."""
-        who = f"  @{safe(report.reporter.handle or '?')}"
-        rows: list[Row | tuple[Part, ...]] = list(fold([(safe(report.title), "title")], self.preview_width))
-        rows.append(
-            (
-                (f"● {report.severity}", _ROLES.get(report.severity, "text")),
-                (who, "person"),
-                (f"  {ago(report.created_at, self.svc.clock())}", "dim"),
-            )
+        """Returns rows about a report: its title, severity, state, reporter and text, and how to decide about
+        it."""
+        now = self.svc.clock()
+        when: Part = (f"  {ago(report.created_at, now)}", "dim")
+        state: Part = ("● new" if report.state == "new" else "◐ in work", "warn")
+        who: Part = (f"@{safe(report.reporter.handle or '?')}", "person")
+        words = (
+            "only the owner and you read this"
+            if not self._owns
+            else "only the owner and the reporter read it"
         )
-        rows += [BLANK, *self.text_rows(report.body or "no text"), BLANK]
+        rows: list[Row | tuple[Part, ...]] = list(fold([(safe(report.title), "title")], self.preview_width))
+        rows += [(_severity(report.severity), state, when), ((words, "dim"),), BLANK]
+        rows += self._card((who, when), report.body)
         if not self._owns:
-            return [*rows, (("only the owner and you read this", "dim"),)]
-        words = f"repo reports decide {safe(report.id[:8])}  publishes an advisory, or dismisses it"
-        return [*rows, *fold([(": ", "accent"), (words, "dim")], self.preview_width)]
+            return rows
+        blocks = [Block("Decide it", lambda wide: _decisions(report, wide))]
+        return [*rows, BLANK, *lay_blocks(blocks, self._card_width)]
+
+    @property
+    def _card_width(self) -> int:
+        return min(CARD_MOST, self.preview_width)
+
+    def _card(self, head: Line, text: str | None) -> list[Row | tuple[Part, ...]]:
+        """Returns the rows of a text in a card. `head`: the parts in the upper line of its frame."""
+        from tui.texts import beginning
+
+        texts, width = self.texts, self._card_width
+        written = texts.rows(beginning(text, LINES, SIZE), width - CARD) if texts is not None and text else []
+        cut: list[Line] = [CUT] if text and len(beginning(text, LINES, SIZE)) < len(text) else []
+        rows: list[Row | Line] = [*written] if written else [(("no text", "dim"),)]
+        return draw_card(head, [*rows, *cut], width)
 
     def _advisory_rows(self, advisory: Advisory) -> list[Row | tuple[Part, ...]]:
-        """Returns rows about an advisory: its summary, severity, other names, packages and text."""
+        """Returns rows about an advisory: its summary, severity, other names, packages and text, and the
+        dependencies of the repository that it is about."""
         severity, now = advisory.database_specific.severity, self.svc.clock()
         rows: list[Row | tuple[Part, ...]] = list(
             fold([(safe(advisory.summary), "title")], self.preview_width)
         )
-        when = f"  {ago(advisory.published, now)}"
-        rows.append(((f"● {severity}", _ROLES.get(severity, "text")), (when, "dim")))
+        rows.append((_severity(severity), (ago(advisory.published, now), "dim")))
         if advisory.aliases:
             rows.append((("also      ", "dim"), (safe(", ".join(advisory.aliases)), "text")))
         for affected in advisory.affected:
             name = f"{affected.package.name} ({affected.package.ecosystem})"
             rows.append((("package   ", "dim"), (safe(name), "text"), (_versions(affected), "warn")))
-        return [*rows, BLANK, *self.text_rows(advisory.details or "no text")]
+        for dependency in self._affected:
+            if any(hit.id == advisory.id for hit in dependency.advisories):
+                named = (f"{safe(dependency.name)} ", "text"), (safe(dependency.requirement), "dim")
+                rows.append((("here      ", "dim"), ("✗ ", "bad"), *named))
+        return [*rows, BLANK, *self._card(((safe(advisory.id), "accent"),), advisory.details)]
 
     def _dependency_rows(self, dependency: Dependency) -> list[Line]:
         """Returns rows about a dependency and the advisories about it."""
@@ -490,10 +549,7 @@ class Security(Split):
 
     def _advisory(self, advisory: Advisory) -> Item:
         severity = advisory.database_specific.severity
-        parts: Line = (
-            (f"  ● {severity:<9}", _ROLES.get(severity, "text")),
-            (safe(advisory.summary), "text"),
-        )
+        parts: Line = (("  ", "text"), _severity(severity), (safe(advisory.summary), "text"))
         when = (brief if self.narrow else ago)(advisory.published, self.svc.clock())
         return Item(advisory.id, parts, ((f"{when} ", "dim"),), f"{advisory.id} {advisory.summary}")
 
@@ -530,10 +586,17 @@ class Security(Split):
             Block("Open proposals", lambda wide: self._proposal_rows(name, wide)),
             Block("Required checks", self._check_rows),
             Block(
-                "Next", lambda wide: [(("8 ", "accent"), ("opens Settings, where Checks changes it", "dim"))]
+                "Next",
+                lambda wide: fold(
+                    [("8 ", "accent"), ("opens Settings, where Checks changes it", "dim")], wide
+                ),
             ),
         ]
-        return [((safe(name), "title"),), BLANK, *lay_blocks(blocks, self.preview_width)]
+        default = "  the default branch" if name == self.of.repo.default_branch else ""
+        rules = matching(self._rules or (), name)
+        sign: Part = ("✓ protected", "good") if rules else ("○ not protected", "warn")
+        head: Line = ((safe(name), "title"), ("  ", "text"), sign, (default, "dim"))
+        return [head, BLANK, *lay_blocks(blocks, self.preview_width, SIDE_BY_SIDE)]
 
     def _rule_rows(self, rule: Protection) -> list[Line]:
         """Returns rows about a protection rule: its requirements, the branches that it applies to, and who
@@ -563,13 +626,16 @@ class Security(Split):
                     row for row in self._audit_rows(wide) if row[1][0].strip() == safe(rule.pattern)
                 ],
             ),
-            Block("Next", lambda wide: [(("8 ", "accent"), ("opens Settings, where it is changed", "dim"))]),
+            Block(
+                "Next",
+                lambda wide: fold([("8 ", "accent"), ("opens Settings, where it is changed", "dim")], wide),
+            ),
         ]
         return [
             head,
             *fold([("now       ", "dim"), (names, "text")], self.preview_width),
             BLANK,
-            *lay_blocks(blocks, self.preview_width),
+            *lay_blocks(blocks, self.preview_width, SIDE_BY_SIDE),
         ]
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
@@ -585,6 +651,25 @@ def _demands(rule: Protection) -> list[str]:
     if rule.required_approvals:
         demands.append(_count_words(rule.required_approvals, "approval", "approvals"))
     return demands
+
+
+def _severity(severity: str) -> Part:
+    """Returns a severity as a part with a sign and a word."""
+    return f"{_SIGNS.get(severity, '●')} {severity:<9}", _ROLES.get(severity, "text")
+
+
+def _rank(severity: str) -> int:
+    """Returns the place of a severity among all of them, with 0 for the worst."""
+    return [*_ROLES].index(severity) if severity in _ROLES else len(_ROLES)
+
+
+def _decisions(report: Report, width: int) -> list[Line]:
+    """Returns rows with the commands by which the owner decides a report."""
+    rows: list[Line] = fold([("enter ", "accent"), ("shows the whole report", "dim")], width)
+    rows.append(((f":repo reports decide {safe(report.id[:8])} …", "accent"),))
+    for option, words in _DECISIONS.items():
+        rows += fold([("   ", "text"), (f"{option:<13}", "accent"), (words, "dim")], width)
+    return rows
 
 
 def _dependency(dependency: Dependency) -> Item:

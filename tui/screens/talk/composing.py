@@ -78,8 +78,7 @@ class Composing(CardPanes, Card):
         raise NotImplementedError
 
     def notes(self) -> Sequence[Part]:
-        """Returns the parts of a line below the fields, for a form without a preview. Returns () if the form
-        has no such line."""
+        """Returns the parts of a line below the fields. Returns () if the form has no such line."""
         return ()
 
     def contents_of(self, width: int) -> Sequence[tuple[Part, ...]]:
@@ -172,7 +171,7 @@ class Composing(CardPanes, Card):
     def paint(self) -> None:
         rows = [Item(name, ((f"{name:<{NAME}}", "dim"), *value)) for name, value, _ in self.fields()]
         body = self.value(self.BODY)
-        if not self.previews and self.notes():
+        if self.notes():
             rows += [Item(None, (("", "text"),)), Item(None, tuple(self.notes()))]
         if not self.previews and body:
             width = self._width

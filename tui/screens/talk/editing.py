@@ -11,8 +11,10 @@ from localstore.core.model.issue import Issue, IssuePatch
 from localstore.core.model.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
 from tui.actions import Action
+from tui.screens.proposal.words import state_of
 from tui.screens.talk.composing import Composing
-from tui.text import Part
+from tui.screens.talk.previews import SIGNS
+from tui.text import Part, ago, safe
 
 WAS = "was"  # begins the names of what title and text were when the change began
 
@@ -42,7 +44,14 @@ class Editing(Composing):
         return {"issue" if isinstance(self._item, Issue) else "pr": str(self._item.number)}
 
     def make_title(self) -> tuple[Part, ...]:
-        return ((f"Edit #{self._item.number}", "title"),)
+        return ((f"Edit {self.NOUN} #{self._item.number}", "title"),)
+
+    def title_parts(self) -> Sequence[Part]:
+        return (*super().title_parts(), (f" · {self._state[0]}", "text"))
+
+    def paint(self) -> None:
+        super().paint()
+        self.show_frame()  # the state is in its title
 
     def begin(self) -> None:
         """Fill the form with the draft of an earlier change. If there is none, fill it with the present title
@@ -52,18 +61,29 @@ class Editing(Composing):
             self._values = {**now, **{f"{WAS} {name}": text for name, text in now.items()}}
 
     def fields(self) -> list[tuple[str, tuple[Part, ...], Callable[[], None]]]:
-        return [self.title_field(), self.text_field()]
+        changed = self._find_changes()
+        rows = zip((self.TITLE, self.BODY), (self.title_field(), self.text_field()), strict=True)
+        return [
+            (name, (*value, ("  ~ changed", "warn")) if member in changed else value, change)
+            for member, (name, value, change) in rows
+        ]
 
     def facts_of(self) -> list[Part]:
-        changed = self._find_changes()
-        words = f"changed: {' and '.join('text' if name == self.BODY else name for name in changed)}"
-        parts: list[Part] = [(words, "warn") if changed else ("nothing is changed yet", "dim")]
-        if self._have_others_changed():
-            parts.append(("  others changed it since you began: D, then begin again", "bad"))
-        return parts
+        item = self._item
+        sign = SIGNS[item.state] if isinstance(item, Issue) else state_of(item)
+        who: list[Part] = [(f" @{safe(item.author.handle or '?')}", "person")]
+        return [sign, *who, (f" {ago(item.created_at, self.svc.clock())}", "dim")]
+
+    @property
+    def _state(self) -> Part:
+        """What the user has changed, as a part."""
+        changed = ["text" if name == self.BODY else name for name in self._find_changes()]
+        return (f"changed: {' and '.join(changed)}", "warn") if changed else ("nothing is changed yet", "dim")
 
     def notes(self) -> Sequence[Part]:
-        return self.facts_of()
+        if self._have_others_changed():
+            return [("others changed it since you began: D, then begin again", "bad")]
+        return ()
 
     def _find_changes(self) -> dict[str, str]:
         """Returns the values (title, text) that the user has changed, by name."""
