@@ -74,6 +74,9 @@ async def test_seals_and_the_updates_behind_them_step_by_step(
         assert "return 3" in await press(pilot, "left")
         assert "return 2" in await press(pilot, "left_square_bracket")
         assert "return 3" in await press(pilot, "right")
+        await press(pilot, "tab")
+        await sees(pilot, "p go on")  # among the files too
+        await press(pilot, "tab")
         text = await press(pilot, "escape")
         assert "return 4" in text and "edited live" not in text and "3 lines" in text
 

@@ -145,7 +145,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         on_folder = lines is tree and isinstance(tree.key, tuple) and tree.key[0] != "file"
         if action.id in NEED_FILE and (on_folder or (lines is not tree and self.path is None)):
             return ""
-        if action.id == "replay" and lines is tree:  # it is played in the text
+        if action.id == "replay" and lines is tree and not self.replaying:  # it is played in the text
             return ""
         return SEARCH if action.id == "search_files" else action.label
 
