@@ -325,7 +325,7 @@ class Shown(Terminal):
     SCREEN = Screen
 
 
-def drawn(screen: pyte.Screen, light: bool = False) -> Image.Image:
+def draw_screen(screen: pyte.Screen, light: bool = False) -> Image.Image:
     """The screen of a terminal as a picture. `light`: the terminal has a light background."""
     ground, text = (LIGHT_GROUND, LIGHT_TEXT) if light else (GROUND, TEXT)
     colours = LIGHT if light else COLOURS
@@ -385,7 +385,7 @@ def main() -> None:
                             terminal.keys(key, PAUSE)
                         terminal.read(0.8)
                         file = f"{name}-{theme}-{given.colours}-{size}.png"
-                        drawn(terminal.screen, given.light).save(given.folder / file)
+                        draw_screen(terminal.screen, given.light).save(given.folder / file)
                         terminal.kill()
     print(f"pictures in {given.folder}")
 

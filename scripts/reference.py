@@ -90,7 +90,7 @@ def errors() -> str:
     ]
     named = remedies()
     for kind in sorted(classes(), key=lambda kind: (kind.status or 999, kind.code)):
-        meaning = (kind.__doc__ or "").strip().partition("\n\n")[0].replace("\n    ", " ") or _spoken(
+        meaning = (kind.__doc__ or "").strip().partition("\n\n")[0].replace("\n    ", " ") or _phrase_code(
             kind.code
         )
         commands = ", ".join(f"`svc {command}`" for command in named.get(kind.code, []))
@@ -197,7 +197,7 @@ def rights() -> str:
     return "\n".join(text) + "\n"
 
 
-def _spoken(code: str) -> str:
+def _phrase_code(code: str) -> str:
     return code.replace("_", " ").capitalize() + "."
 
 
@@ -244,14 +244,14 @@ def guide() -> str:
     return _GUIDE_LIST.sub(rf"\1{listed}\2", (GUIDE / "README.md").read_text("utf-8"))
 
 
-def written() -> dict[Path, str]:
+def make_pages() -> dict[Path, str]:
     """Path → text of each file that this script writes."""
     return {FOLDER / name: MADE + page() for name, page in PAGES.items()} | {GUIDE / "README.md": guide()}
 
 
 def stale() -> dict[Path, str]:
     """Path → text of each file that is out of date."""
-    return {path: text for path, text in written().items() if _read_page(path) != text}
+    return {path: text for path, text in make_pages().items() if _read_page(path) != text}
 
 
 def _read_page(path: Path) -> str | None:

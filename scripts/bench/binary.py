@@ -98,7 +98,7 @@ def measure(side: Side, base: Path, mib: int, seed: int, figures: Figures) -> No
     shutil.rmtree(folder)
 
 
-def written(figures: Figures) -> str:
+def format_figures(figures: Figures) -> str:
     rows = []
     for (work, name), found in figures.items():
         cost, stored = _middle(found)
@@ -139,7 +139,7 @@ def main() -> int:
         for number in range(1, options.rounds + 1):
             for side in sides:
                 measure(side, base, options.mib, number, figures)
-    report.show("binary", written(figures), options.write)
+    report.show("binary", format_figures(figures), options.write)
     return 0
 
 

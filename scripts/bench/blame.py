@@ -76,7 +76,7 @@ def measure(base: Path, sides: list[Side], lines: int, seals: int, rounds: int) 
     return figures
 
 
-def written(figures: Figures) -> str:
+def format_figures(figures: Figures) -> str:
     rows = []
     for work in (COLD, WARM):
         svc, git = (report.median(figures[work, name]) for name in ("svc", "git"))
@@ -96,7 +96,7 @@ def main() -> int:
     options = parser.parse_args()
     with both() as (base, sides):
         figures = measure(base, sides, options.lines, options.seals, options.rounds)
-    report.show("blame", written(figures), options.write)
+    report.show("blame", format_figures(figures), options.write)
     return 0
 
 

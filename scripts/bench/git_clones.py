@@ -142,7 +142,7 @@ def _own_peak(served: RestartableRelay) -> Iterator[list[int]]:
         thread.join()
 
 
-def written(figures: dict[str, list[Cost]], crowd: list[str]) -> str:
+def format_figures(figures: dict[str, list[Cost]], crowd: list[str]) -> str:
     svc, git = (report.median(figures[name]) for name in ("svc", "git"))
     ratio = report.against(svc.cpu / git.cpu, MOST_CPU)
     head = ["", "svc CPU", "git CPU", "ratio (aim)", "svc wall", "git wall"]
@@ -176,7 +176,7 @@ def main() -> int:
                 )
         finally:
             served.close()
-    report.show("git_clones", written(figures, crowd), asked.write)
+    report.show("git_clones", format_figures(figures, crowd), asked.write)
     return 0
 
 

@@ -115,7 +115,7 @@ def exponent(found: dict[int, float]) -> float:
     return math.log(found[two] / found[one]) / math.log(two / one)
 
 
-def written(title: str, values: Values) -> str:
+def format_figures(title: str, values: Values) -> str:
     sizes = sorted(next(iter(values.values()))["svc"])
     n_log_n = 1 + math.log(math.log(sizes[-1]) / math.log(sizes[-2])) / math.log(sizes[-1] / sizes[-2])
     rows = []
@@ -155,7 +155,7 @@ def main() -> int:
     with both() as (base, sides):
         files = by_files(base, sides, options.files, options.rounds)
         seals = by_seals(base, sides, options.seals, options.rounds)
-    text = [written("files", files), written("seals", seals), report.conditions()]
+    text = [format_figures("files", files), format_figures("seals", seals), report.conditions()]
     report.show("growth", "\n\n".join(text), options.write)
     if options.write:
         PICTURE.write_text(chart.svg([*panels("files", files), *panels("seals", seals)]), "utf-8")

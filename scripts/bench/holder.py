@@ -136,7 +136,7 @@ def measure(base: Path, times: int) -> dict[str, list[float]]:
     return waits
 
 
-def written(waits: dict[str, list[float]]) -> str:
+def format_figures(waits: dict[str, list[float]]) -> str:
     """The waiting times of each command, as a Markdown table."""
     rows = []
     for name, found in waits.items():
@@ -179,7 +179,7 @@ def main() -> int:
             relay.terminate()
             relay.wait(20)
             os.chdir("/")
-    report.show("holder", written(waits), options.write)
+    report.show("holder", format_figures(waits), options.write)
     return 0
 
 

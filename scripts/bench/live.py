@@ -214,12 +214,14 @@ def round_of(count: int, updates: int, subscribed: bool) -> dict[str, float]:
     }
 
 
-def written(figures: dict[str, float]) -> str:
-    rows = [[name, _said(value, AIMS.get(name)), _aim(AIMS.get(name))] for name, value in figures.items()]
+def format_figures(figures: dict[str, float]) -> str:
+    rows = [
+        [name, _format_figure(value, AIMS.get(name)), _aim(AIMS.get(name))] for name, value in figures.items()
+    ]
     return f"{report.table(['200 devices', 'least', 'aim'], rows)}\n\n{report.conditions()}"
 
 
-def _said(value: float, most: float | None) -> str:
+def _format_figure(value: float, most: float | None) -> str:
     return f"{value:.1f}" if most is None or value <= most else f"**{value:.1f}**"
 
 
@@ -239,7 +241,7 @@ def main() -> int:
         rounds = [round_of(options.devices, options.updates, subscribed) for _ in range(options.rounds)]
         ending = ", with events" if subscribed else ""
         figures |= {name + ending: min(one[name] for one in rounds) for name in rounds[0]}
-    report.show("live", written(figures), options.write)
+    report.show("live", format_figures(figures), options.write)
     return 0
 
 

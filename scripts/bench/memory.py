@@ -60,13 +60,13 @@ def measure(base: Path, gib: float) -> Peaks:
     return found
 
 
-def written(found: Peaks, gib: float) -> str:
-    rows = [[work, *(_said(name, sizes[name]) for name in AIMS)] for work, sizes in found.items()]
+def format_figures(found: Peaks, gib: float) -> str:
+    rows = [[work, *(_format_peak(name, sizes[name]) for name in AIMS)] for work, sizes in found.items()]
     heads = [f"{gib:g} GiB", *(f"{name} (aim)" for name in AIMS)]
     return f"{report.table(heads, rows)}\n\n{report.conditions()}"
 
 
-def _said(name: str, size: int) -> str:
+def _format_peak(name: str, size: int) -> str:
     said = f"{size / 1e6:.0f} MB (≤{AIMS[name]})"
     return said if size <= AIMS[name] * 1e6 else f"**{said}**"
 
@@ -78,7 +78,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         found = measure(Path(folder), options.gib)
-    report.show("memory", written(found, options.gib), options.write)
+    report.show("memory", format_figures(found, options.gib), options.write)
     return 0
 
 

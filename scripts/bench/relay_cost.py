@@ -280,12 +280,14 @@ def round_of(requests: int, batches: int) -> Figures:
             return figures | updates_of(relay, data, repo_id, credential, batches)
 
 
-def written(figures: Figures) -> str:
-    rows = [[name, _said(value, AIMS.get(name)), _aim(AIMS.get(name))] for name, value in figures.items()]
+def format_figures(figures: Figures) -> str:
+    rows = [
+        [name, _format_figure(value, AIMS.get(name)), _aim(AIMS.get(name))] for name, value in figures.items()
+    ]
     return f"{report.table(['µs of CPU', 'least', 'aim'], rows)}\n\n{report.conditions()}"
 
 
-def _said(value: float, most: float | None) -> str:
+def _format_figure(value: float, most: float | None) -> str:
     return f"{value:.0f}" if most is None or value <= most else f"**{value:.0f}**"
 
 
@@ -302,7 +304,7 @@ def main() -> int:
     options = parser.parse_args()
     rounds = [round_of(options.requests, options.batches) for _ in range(options.rounds)]
     figures = {name: min(one[name] for one in rounds) for name in rounds[0]}
-    report.show("relay_cost", written(figures), options.write)
+    report.show("relay_cost", format_figures(figures), options.write)
     return 0
 
 

@@ -81,7 +81,7 @@ def many(sides: list[Side], files: int, rounds: int, base: Path, figures: Figure
                 figures[FEW_WATCHED][side.name].append(Cost(heard.cpu + cost.cpu, cost.wall))
 
 
-def written(figures: Figures, kept: Bytes, files: dict[str, int], python: str) -> str:
+def format_figures(figures: Figures, kept: Bytes, files: dict[str, int], python: str) -> str:
     rows = []
     for work, found in figures.items():
         svc, git = report.median(found["svc"]), report.median(found["git"])
@@ -133,7 +133,7 @@ def main() -> int:
             many(sides, options.many, options.rounds, base, figures)
     counts = dict.fromkeys((FIRST, EDITS, CLONE), options.files)
     counts |= dict.fromkeys((STATUS, WATCHED, FEW_WATCHED), options.many)
-    report.show("source_trees", written(figures, kept, counts, options.python), options.write)
+    report.show("source_trees", format_figures(figures, kept, counts, options.python), options.write)
     return 0
 
 

@@ -40,7 +40,7 @@ def measure(base: Path, rounds: int) -> Figures:
     return figures
 
 
-def written(figures: Mapping[str, list[Cost]]) -> str:
+def format_figures(figures: Mapping[str, list[Cost]]) -> str:
     bare = report.median(figures[BARE])
     rows = [[BARE, f"{bare.cpu * 1000:.1f} ms", ""]]
     for name, most in AIMS.items():
@@ -56,7 +56,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         figures = measure(Path(folder), options.rounds)
-    report.show("start", written(figures), options.write)
+    report.show("start", format_figures(figures), options.write)
     return 0
 
 

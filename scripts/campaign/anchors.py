@@ -131,7 +131,9 @@ def measure(seed: int, files: int, rounds: int, each: int = 20, edits: int = 9) 
             spans["log"] = follow_spans(before, spans["log"], quotes, replayed)
             seconds["log"] += time.process_time() - began
             began = time.process_time()
-            spans["text"] = _found(before, after, anchors.follow(before, after, spans["text"]), quotes)
+            spans["text"] = _find_moved_spans(
+                before, after, anchors.follow(before, after, spans["text"]), quotes
+            )
             seconds["text"] += time.process_time() - began
             began = time.process_time()
             numbers = _by_lines(before, after, numbers)
@@ -156,7 +158,7 @@ def follow_spans(
         after = apply(text, list(edits))
         found = anchors.follow(text, after, found, edits)
         text = after
-    return _found(before, text, found, quotes)
+    return _find_moved_spans(before, text, found, quotes)
 
 
 def _changes(lane: Lane, updates: Sequence[bytes]) -> list[list[Edit]]:
@@ -183,7 +185,9 @@ def _edits(delta: Delta) -> list[Edit]:
     return found
 
 
-def _found(before: bytes, after: bytes, spans: Sequence[Span], quotes: Sequence[bytes]) -> list[Span]:
+def _find_moved_spans(
+    before: bytes, after: bytes, spans: Sequence[Span], quotes: Sequence[bytes]
+) -> list[Span]:
     return [
         anchors.elsewhere(before, after, span, quote) or span
         for span, quote in zip(spans, quotes, strict=True)

@@ -175,7 +175,7 @@ async def _settle(
             )
         one.token = await _token(signer, one)
     await signer.close()
-    await _found(db, repo_id, everyone, now)
+    await _create_repository(db, repo_id, everyone, now)
     await owner.bootstrap()
     blob = await owner.put(b"")
     made = await owner.send("create_text", SHARED, gen=0, base=0, blake3=blob, size=0)
@@ -185,7 +185,9 @@ async def _settle(
     return everyone
 
 
-async def _found(db: PostgresDatabase, repo_id: str, everyone: list[RelayClient], now: int) -> None:
+async def _create_repository(
+    db: PostgresDatabase, repo_id: str, everyone: list[RelayClient], now: int
+) -> None:
     times = {"created_at": now, "updated_at": now}
     async with db.write() as tx:
         repo = {

@@ -195,7 +195,7 @@ def _figures(
     return {name: (few[name], many[name]) for name in FILTERS}, waits
 
 
-def written(figures: dict[str, tuple[float, float]], waits: dict[str, float]) -> str:
+def format_figures(figures: dict[str, tuple[float, float]], waits: dict[str, float]) -> str:
     lines = [
         [name, f"{few:.0f} µs", f"{many:.0f} µs", report.against(many / few, MOST)]
         for name, (few, many) in figures.items()
@@ -215,7 +215,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
     options = parser.parse_args()
     figures, waits, steps = measure(options.issues, options.requests)
-    report.show("collaboration", written(figures, waits), options.write)
+    report.show("collaboration", format_figures(figures, waits), options.write)
     print(f"\n{steps}")
     return 0
 

@@ -153,7 +153,7 @@ def measure(count: int, requests: int) -> tuple[dict[str, list[float]], str]:
             return pages(Wire(again), Caller(again.origin, credential), made, requests), plans(data)
 
 
-def written(figures: dict[str, list[float]], count: int) -> str:
+def format_figures(figures: dict[str, list[float]], count: int) -> str:
     lines = [
         [name, f"{few:.0f} µs", f"{many:.0f} µs", report.against(many / few, MOST)]
         for name, (few, many) in figures.items()
@@ -169,7 +169,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
     options = parser.parse_args()
     figures, steps = measure(options.proposals, options.requests)
-    report.show("proposals", written(figures, options.proposals), options.write)
+    report.show("proposals", format_figures(figures, options.proposals), options.write)
     print(f"\n{steps}")
     return 0
 

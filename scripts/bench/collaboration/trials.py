@@ -111,7 +111,7 @@ def measure(folder: Path, files: tuple[Files, Files, list[Files]], rounds: int) 
     return found
 
 
-def written(found: dict[int, Seen]) -> str:
+def format_figures(found: dict[int, Seen]) -> str:
     plain = found[0]
     lines = [
         [
@@ -143,7 +143,7 @@ def main() -> int:
     files = sides(options.files, options.edited, max(PROPOSALS))
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         found = measure(Path(folder), files, options.rounds)
-    report.show("trials", written(found), options.write)
+    report.show("trials", format_figures(found), options.write)
     return 0 if all(one.waits[-1] <= MOST_WAIT for one in found.values()) else 1
 
 

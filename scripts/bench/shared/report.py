@@ -46,13 +46,13 @@ def megabytes(size: float) -> str:
 def conditions(python: str = sys.executable) -> str:
     """A sentence about the conditions of a measurement: the commit, the version of Python, and the load of
     the machine at the end."""
-    commit = _said("git", "rev-parse", "--short", "HEAD")
-    version = _said(python, "--version")
+    commit = _run_command("git", "rev-parse", "--short", "HEAD")
+    version = _run_command(python, "--version")
     load = os.getloadavg()[2]
     return f"Commit {commit}; {version}; load of the machine at the end {load:.1f} on {os.cpu_count()} cores."
 
 
-def _said(*words: str) -> str:
+def _run_command(*words: str) -> str:
     return subprocess.run(words, capture_output=True, text=True, cwd=PAGE.parent, check=True).stdout.strip()
 
 

@@ -109,7 +109,7 @@ def _await_builder(cache: Path) -> None:
             time.sleep(0.05)
 
 
-def _written(cache: Path) -> int:
+def _measure_cache(cache: Path) -> int:
     """The size of all files in the cache in bytes: packs, including unfinished ones, and the lists of the
     seals in them."""
     size = 0
@@ -123,7 +123,7 @@ def _watch(git: GitProgram, base: Path, address: str, cache: Path) -> int:
     """Clone while the relay builds the cache. Returns the largest size of the cache in bytes."""
     running, most = _begin(git, base, address), 0
     while running.poll() is None:
-        most = max(most, _written(cache))
+        most = max(most, _measure_cache(cache))
     require(running.returncode == 0, "a clone ends")
     return most
 
@@ -135,14 +135,14 @@ def _kill_at(
     relay again. Returns a text about the cache at the time of the kill."""
     running = _begin(git, base, address)
     until = time.monotonic() + PATIENCE
-    while running.poll() is None and _written(cache) < size:
+    while running.poll() is None and _measure_cache(cache) < size:
         require(time.monotonic() < until, "the relay builds")
     ended = running.poll() is not None
     packs = len([*cache.rglob("*.pack")])
     begun = len([*cache.rglob("tmp*"), *cache.rglob(".tmp*")])
     served.kill()
     running.wait()
-    size = _written(cache)
+    size = _measure_cache(cache)
     served.start()
     return f"{size} bytes, {packs} packs, {begun} files begun{', after the end' if ended else ''}"
 
