@@ -51,7 +51,7 @@ IN_DIFF = {"split": "side by side", "next_hunk": "next hunk", "next_file": "next
 OF_NOTHING = frozenset({"live", "follow"})  # keys of a branch without a seal
 STEPS = (Action("left", ("left",), "step back"), Action("right", ("right",), "next step"))  # of a replay
 TREE_WIDTH = 34
-UNMATCHED = "nothing here is called so; F searches in all files, t finds a path; esc lists all"
+UNMATCHED = "nothing matches; esc lists all; F searches in all files, t finds a path"
 SEARCHED = 64 * 1024 * 1024  # bytes of all files of a seal in which is searched
 KEPT_TEXTS = 4 * 1024 * 1024  # characters that are kept for the next search
 PREVIEWED = 256 * 1024  # bytes of a file that is previewed
@@ -142,8 +142,10 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             return "end the replay"
         if action.id == "open" and self._mode == "file" and lines is self.query_one("#file", Lines):
             return ""
-        on_folder = lines is tree and isinstance(tree.key, tuple) and tree.key[0] != "file"
-        if action.id in NEED_FILE and (on_folder or (lines is not tree and self.path is None)):
+        on_file = (
+            isinstance(tree.key, tuple) and tree.key[0] == "file" if lines is tree else self.path is not None
+        )
+        if action.id in NEED_FILE and not on_file:
             return ""
         if action.id == "replay" and lines is tree:  # it is played in the text
             return ""
