@@ -33,7 +33,7 @@ def resume_clone(copy: WorkingCopy) -> None:
         recognise(copy)
         return
     payload = verify.seal(seal, begun, copy.repo.repo_id)
-    files = verify.files(copy.transport, begun, payload, tree)
+    files = copy.read_tree(begun, payload, tree)
     present = files_written(copy, files)
     with copy.db.step():
         for path in present:

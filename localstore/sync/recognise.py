@@ -73,7 +73,7 @@ def adopt_state_file(copy: WorkingCopy) -> None:
     except NotFound:
         return
     payload = verify.seal(seal, named, copy.repo.repo_id)
-    files = verify.files(copy.transport, named, payload)
+    files = copy.read_tree(named, payload)
     # A file that is not here may never have been copied: it must not look deleted.
     present = copy.scan().files.keys() & files.keys()
     with copy.db.step():

@@ -114,8 +114,18 @@ def files(
     """The files of a seal that this account sees, verified against the seal's content digest. If paths are
     hidden, a proof is used for this. `answer`: the seal's tree, if it was already requested. Raises
     ServerMisbehaved."""
+    return read_part(transport, seal_id, payload, answer).files
+
+
+def read_part(
+    transport: Transport, seal_id: str, payload: seals.SealPayload, answer: Tree | None = None
+) -> Shown:
+    """The part of a seal's tree that this account sees, verified as `files` says. `answer`: the seal's tree,
+    if it was already requested. Raises ServerMisbehaved."""
     answer = answer or transport.tree(seal_id)
-    return by_proof(transport.proof(seal_id), payload).files if answer.filtered else tree(answer, payload)
+    if answer.filtered:
+        return by_proof(transport.proof(seal_id), payload)
+    return Shown(tree(answer, payload), NONE_HIDDEN)
 
 
 def opaque(transport: Transport, seal_id: str, repo_id: str) -> Hidden:

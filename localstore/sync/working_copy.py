@@ -16,6 +16,8 @@ from localstore.core.lane.first_edit import FirstEdit
 from localstore.core.lane.genesis import genesis
 from localstore.core.lane.lane import Lane
 from localstore.core.model import limits
+from localstore.core.model.history import Tree
+from localstore.core.seal import SealPayload
 from localstore.folder import link
 from localstore.folder.chunking import ChunkLists
 from localstore.folder.files import FetchedFile, Files
@@ -33,6 +35,7 @@ from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.record.objects import Objects
 from localstore.record.state_file import StateFile
 from localstore.record.typed import drop_typed
+from localstore.sync import verify
 from localstore.sync.edited_lanes import EditedLanes
 from localstore.sync.followed import Followed
 from localstore.sync.transfer.fetch import fetch
@@ -52,6 +55,7 @@ Ours = Callable[[str], Stat | None]
 """Stat and digest of a file that svc wrote, if it still is the one. Who is the next to read such a file is of
 interest while edits travel as they are made, so svc does not read it."""
 SEALED_AT = "sealed_at"  # when the folder's last seal was made, as the seal says
+PART_SEEN = "part_seen"  # the seal of which this account saw a part when its files were recorded
 REUSED = "reused"  # set when the relay reports an update number that was used twice
 
 
@@ -310,6 +314,20 @@ class WorkingCopy:
 
     # --- the seal
 
+    def read_tree(self, seal: str, payload: SealPayload, answer: Tree | None = None) -> dict[str, SealedFile]:
+        """The files of a seal that this account sees, verified. If it may only read, and does not see all of
+        them, the record notes this: later it may see more of the same seal. `answer`: the seal's tree, if it
+        was already requested."""
+        visible = verify.read_part(self.transport, seal, payload, answer)
+        if self.key is None and visible.opaque:
+            self.db.put(PART_SEEN, seal)
+        return visible.files
+
+    @property
+    def saw_part(self) -> bool:
+        """Whether the folder has a part of its last seal only, because this account did not see the rest."""
+        return self.last_seal is not None and self.db.text(PART_SEEN) == self.last_seal
+
     def record_seal(
         self,
         seal: str | None,
@@ -327,6 +345,8 @@ class WorkingCopy:
             self.db.put_sealed_tree(tree)
             self.db.put("last", seal)
             self.db.put("prepared", None)
+            if whole and self.key is not None:
+                self.db.drop_value(PART_SEEN)  # whoever may write sees all files
             state = self.state.prepare(None if whole else changes)
         self.state.write(state)
 

@@ -101,7 +101,7 @@ def clone(
             copy.db.put(CLONING, head)
         payload = verify.seal(transport.seal(head), head, repo.repo_id)
         copy.db.put(SEALED_AT, payload.created_at)
-        files = verify.files(transport, head, payload)
+        files = copy.read_tree(head, payload)
         rows = {row.path: row for row in connect(copy).rows} if key is not None else {}
         present = {} if begun is None else files_written(copy, files)
         with marking(copy):

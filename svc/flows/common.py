@@ -33,7 +33,7 @@ from localstore.sync.sealing import adopt_unconfirmed_seal
 from localstore.sync.settle import recover, write_hidden_edits
 from localstore.sync.transfer.send import send
 from localstore.sync.withdraw import drop_undone, forget_flights, withdraw
-from localstore.sync.working_copy import SEALED_AT, WorkingCopy
+from localstore.sync.working_copy import PART_SEEN, SEALED_AT, WorkingCopy
 from svc.flows.executable import mark_interrupted
 
 
@@ -126,9 +126,9 @@ def _begin_reading(copy: WorkingCopy) -> str | None:
     if now.id != copy.db.text("read_branch"):
         with copy.db.step():
             copy.db.put("read_branch", now.id)
-    if head is not None and head != copy.db.text("read_head"):
+    if head is not None and (head != copy.db.text("read_head") or head == copy.db.text(PART_SEEN)):
         payload = verify.head(copy.transport, head, copy.last_seal, copy.repo.repo_id)
-        files = verify.files(copy.transport, head, payload)
+        files = copy.read_tree(head, payload)
         with copy.db.step():
             copy.db.put_rows(_rows(files), (), whole=True)
             copy.db.put("read_head", head)
@@ -156,17 +156,28 @@ class NewHead(msgspec.Struct, frozen=True):
 
 def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
     """Verify every seal after the folder's last one, up to `head`. Returns how the files of `head` differ
-    from the last seal; None if the folder is already at `head`."""
+    from the last seal; None if the folder is already at `head` and has all that the account sees of it."""
     if head is None:
         return NewHead({}, True, None) if copy.db.read_sealed() or copy.last_seal else None
     seals = verify.chain(copy.transport, head, copy.last_seal, copy.repo.repo_id)
     if not seals:
-        return None
+        return _seen_now(copy, head) if copy.saw_part else None
     handles = {seal.provenance.who.handle for seal in seals if seal.key.id != copy.device_id}
     copy.sealed_by = sorted(terminal_safe(handle) for handle in handles if handle) if copy.last_seal else []
     payload = verify.head(copy.transport, head, copy.last_seal, copy.repo.repo_id)
     copy.db.put(SEALED_AT, payload.created_at)
-    return _as_frontier(copy, payload) or NewHead(verify.files(copy.transport, head, payload), True, None)
+    return _as_frontier(copy, payload) or NewHead(copy.read_tree(head, payload), True, None)
+
+
+def _seen_now(copy: WorkingCopy, head: str) -> NewHead | None:
+    """Return the files that the account sees now of the folder's last seal `head`, of which it saw a part
+    before; None if it sees the same part. Must be called after `begin`."""
+    if copy.key is None:
+        rows = copy.db.rows().values()
+        files = {row.path: SealedFile(row.kind, row.digest, row.size) for row in rows if row.kind != "gone"}
+        return None if files == copy.db.read_sealed() else NewHead(files, True, None)
+    payload = verify.head(copy.transport, head, copy.last_seal, copy.repo.repo_id)
+    return NewHead(copy.read_tree(head, payload), True, None)
 
 
 def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
