@@ -96,7 +96,7 @@ def _reconcile_rows(
         if path not in flying
         and path not in unwritable
         and not scan.unknown(path)
-        and _is_behind(copy.entries.get(path), rows[path])
+        and is_behind(copy.entries.get(path), rows[path])
     ]
     todo = follow_epochs(copy, todo)
     replaced = moved_there(copy, edits, edits) if (edits := _replaced_texts(copy, todo)) else {}
@@ -207,7 +207,7 @@ def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
     changed = []
     for path in paths:
         entry, row = copy.entries.get(path), copy.db.row(path)
-        if _is_behind(entry, row) if row is not None else entry is not None and is_gone(entry, index):
+        if is_behind(entry, row) if row is not None else entry is not None and is_gone(entry, index):
             changed.append(path)
     return changed
 
@@ -219,7 +219,7 @@ def is_gone(entry: PathRecord, index: int) -> bool:
     return entry.gen > 0 and entry.seen <= index
 
 
-def _is_behind(entry: PathRecord | None, row: FrontierRow) -> bool:
+def is_behind(entry: PathRecord | None, row: FrontierRow) -> bool:
     """Whether the row of the frontier is newer than what is recorded about the path."""
     if entry is not None and row.ver < entry.seen and not entry.foreign:
         return False  # the row is older than a received answer
@@ -260,7 +260,7 @@ def _sources(copy: WorkingCopy, rows: dict[str, FrontierRow], gone: list[str]) -
     digests_there = {
         row.digest
         for row in rows.values()
-        if row.digest in digests and _is_behind(copy.entries.get(row.path), row)
+        if row.digest in digests and is_behind(copy.entries.get(row.path), row)
     }
     if not digests_there or _folds_case(copy):
         return set()

@@ -32,6 +32,7 @@ FIELDS = tuple(
         "changed",
         "new",
         "removed",
+        "lacking",
         "skipped",
         "ignored",
         "unsent",
@@ -85,6 +86,10 @@ def status(
         ctx.out.note(_headline(summary))
         if summary.advice:
             ctx.out.note(summary.advice)
+        if summary.lacking and not summary.uncompared:
+            ctx.out.note(
+                f"not here yet: {path_list(map(terminal_safe, summary.lacking))}; svc pull brings them"
+            )
         note_left_out(ctx, summary.tracked, summary.warnings)
         if summary.git_ignored:
             label = path_list(terminal_safe(file.path) for file in summary.git_ignored)

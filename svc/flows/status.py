@@ -13,6 +13,7 @@ from localstore.folder.scan_result import Scan, Skipped
 from localstore.sync.held_back import HeldBack, held_back
 from localstore.sync.open_merge import open_merge
 from localstore.sync.recognise import changes_since_last_seal
+from localstore.sync.reconcile import is_behind
 from localstore.sync.uncarried import with_kept
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.background import BackgroundCall
@@ -48,6 +49,8 @@ class FolderStatus(msgspec.Struct):
     changed: list[str] = msgspec.field(default_factory=list)  # paths that differ from the last seal
     new: list[str] = msgspec.field(default_factory=list)  # paths that the last seal lacks
     removed: list[str] = msgspec.field(default_factory=list)  # paths of the last seal that the folder lacks
+    # Paths that are older here than in the last seal, or not here yet: others edited them before it was made
+    lacking: list[str] = msgspec.field(default_factory=list)
     ignored: int = 0  # how many files are ignored
     skipped: list[Skipped] = msgspec.field(default_factory=list)  # files that cannot be sent, with the reason
     unsent: int = 0  # updates without an answer
@@ -97,6 +100,7 @@ def status(
         unsent=len(copy.db.flight_kinds()),
         shown=copy.repo.shown_seal,
     )
+    _find_lacking(copy, scan, result)
     result.unresolved = all_unresolved(copy)
     merge = open_merge(copy)
     if merge is not None and merge.ours == last:
@@ -112,6 +116,25 @@ def status(
     result.warnings += index_warnings(copy) + syncthing_warnings(copy, "status")
     _compare(copy, now, result, signed_in)
     return result
+
+
+def _find_lacking(copy: WorkingCopy, scan: Scan, result: FolderStatus) -> None:
+    """Move paths from `changed` and `removed` to `lacking` if a pull only has to bring them. A seal holds the
+    branch as it is, so the folder that made it may lack what others had edited."""
+    sealed = copy.db.read_sealed() if result.changed or result.removed else {}
+    for path in (*result.changed, *result.removed):
+        entry, row, stat = copy.entries.get(path), copy.db.row(path), scan.find(path)
+        if row is None or path not in sealed or row.digest != sealed[path].digest:
+            continue
+        if entry is None:
+            unedited = stat is None
+        else:
+            unedited = not entry.pending and entry.shadow == (stat.digest if stat else None)
+        if unedited and is_behind(entry, row):
+            result.lacking.append(path)
+    result.lacking.sort()
+    result.changed = [path for path in result.changed if path not in result.lacking]
+    result.removed = [path for path in result.removed if path not in result.lacking]
 
 
 def _leave_out(copy: WorkingCopy, scan: Scan, result: FolderStatus, unseen: list[str]) -> None:

@@ -248,6 +248,9 @@ def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], 
                 created[update.path] = _entry_of_created(copy, update, answer, states.get(update.path))
             elif update.kind == "delete":
                 copy.forget(update.path)
+                row = copy.db.row(update.path)
+                if row is not None and row.ver < answer.seq:
+                    copy.db.put_rows((), [update.path], whole=False)
             else:
                 entry = copy.entries[update.path]
                 if not _edit_accepted(copy, entry, update, answer) and not update.typed:
