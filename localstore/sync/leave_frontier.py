@@ -11,7 +11,7 @@ from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.sync.open_merge import KEY as OPEN_MERGE
 from localstore.sync.reconcile import is_gone
 from localstore.sync.sealing import lacking_paths
-from localstore.sync.working_copy import SEALED_AT, WorkingCopy
+from localstore.sync.working_copy import PART_SEEN, SEALED_AT, WorkingCopy
 
 
 def leave_frontier(copy: WorkingCopy) -> None:
@@ -20,7 +20,7 @@ def leave_frontier(copy: WorkingCopy) -> None:
     sealed one is forgotten, so that a pull keeps both."""
     last, sealed, rows = copy.last_seal, copy.db.read_sealed(), copy.db.rows()
     left_out, lacking, index = copy.db.unwritable(), lacking_paths(copy), copy.db.number("since")
-    values = {key: copy.db.get(key) for key in (SEALED_AT, OPEN_MERGE, "repo_kind")}
+    values = {key: copy.db.get(key) for key in (SEALED_AT, PART_SEEN, OPEN_MERGE, "repo_kind")}
     bases = []
     for path in {*copy.entries, *sealed} - left_out.keys():
         row, file = rows.get(path), sealed.get(path)
