@@ -38,7 +38,14 @@ class PackInfo:
 
 class PackGone(Unavailable):
     """Raised if a pack does not exist or ends before the range that is read. Its frames may have been moved
-    to another pack."""
+    to another pack; if they were not, they are lost, which the audit tells. `what`: what is the matter with
+    the pack."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(
+            f"pack {name} of the object store {what}; try again, and if it stays so, the operator of this "
+            "server runs: relay audit"
+        )
 
 
 async def inline(call: Callable[..., R], *arguments: object) -> R:

@@ -8,7 +8,8 @@ request.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -97,7 +98,9 @@ async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -
     stored = [(group[0].frame, group[0].stored_len) for group in plan.whole]
     lease.give_back(max(0, held - head.size))
     length = head.size + sum(size for _, size in stored)
-    return Export(length, len(located) - plan.objects, _stream(store, head, stored))
+    stream = _stream(store, head, stored)
+    await anext(stream)
+    return Export(length, len(located) - plan.objects, stream)
 
 
 def _plan(located: Sequence[Located]) -> _Plan:
@@ -153,8 +156,16 @@ def _frame_objects(writer: PackWriter, located: list[Located], data: dict[bytes,
     return [frame for pack in packs for frame in pack.frames]
 
 
-async def _stream(store: ObjectStore, head: Pack, stored: list[tuple[FrameKey, int]]) -> AsyncIterator[bytes]:
-    for part in head.parts():
-        yield part
-    async for part in store.stream_stored(stored):
-        yield part
+async def _stream(
+    store: ObjectStore, head: Pack, stored: list[tuple[FrameKey, int]]
+) -> AsyncGenerator[bytes, None]:
+    """Yields nothing once the first stored frames are read, then the pack. A client is told in words what
+    cannot be read, as long as nothing was sent; afterwards the connection can only be cut."""
+    async with contextlib.aclosing(store.stream_stored(stored)) as frames:
+        first = await anext(frames, b"")
+        yield b""
+        for part in head.parts():
+            yield part
+        yield first
+        async for part in frames:
+            yield part

@@ -226,7 +226,7 @@ def _reading(name: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise PackGone(f"pack {name} of the object store is gone; try again") from None
+        raise PackGone(name, "is gone") from None
     except OSError as error:
         raise Unavailable(f"stored bytes cannot be read: {error.strerror or error}") from None
 

@@ -119,12 +119,12 @@ class S3Packs:
                 self._store, PREFIX + name, starts=starts, lengths=[max(length, 1) for length in lengths]
             )
         except (NotFoundError, FileNotFoundError):
-            raise PackGone(f"pack {name} of the object store is gone; try again") from None
+            raise PackGone(name, "is gone") from None
         except (BaseError, OSError) as error:
             raise _to_unavailable(error) from None
         data = [bytes(piece)[:length] for piece, length in zip(pieces, lengths, strict=True)]
         if [len(piece) for piece in data] != lengths:
-            raise PackGone(f"pack {name} of the object store ends before a frame that the index speaks of")
+            raise PackGone(name, "ends before a frame that the index speaks of")
         return data
 
     async def read_with(

@@ -16,7 +16,7 @@ import asyncio
 import contextlib
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -355,7 +355,7 @@ class ObjectStore:
             data = await self.read_located(lot, cache=False)
             await asyncio.to_thread(use_each, use, [data[each.digest] for each in lot])
 
-    async def stream_stored(self, ranges: Sequence[tuple[FrameKey, int]]) -> AsyncIterator[bytes]:
+    async def stream_stored(self, ranges: Sequence[tuple[FrameKey, int]]) -> AsyncGenerator[bytes, None]:
         """Yields stored frames, given as (key, length), in order and about a MiB at a time. Neighbouring
         frames are read together. The packs are not deleted before the end."""
         packs = {name for (name, _), _ in ranges}

@@ -220,6 +220,7 @@ LAST_CHECKPOINT = (
     .order_by(checkpoint.c.seq.desc(), checkpoint.c.created_at.desc())
     .limit(1)
 )
+DROP_CHECKPOINTS = delete(checkpoint).where(checkpoint.c.branch_id == bindparam("branch_id"))
 CHECKPOINT = insert(checkpoint)
 # The counter of a branch that went quiet with changes after its last checkpoint.
 QUIET = select(ref.c.seq).where(

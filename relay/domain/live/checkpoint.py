@@ -1,7 +1,8 @@
 """Automatic checkpoints between seals. A checkpoint is a disposable mark of a branch. There is one for each
 turn of a program that edits (SVC_TURN), and one when the branch becomes quiet.
 
-The collector does not keep bytes for them. A seal replaces the checkpoints before it.
+The collector does not keep bytes for them. A checkpoint replaces the one before it, because only the last
+one is asked for.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ async def if_idle(node: Node, branch_id: str) -> bool:
 
 
 async def _mark(tx: Tx, branch_id: str, seq: int, reason: str, turn_id: str | None) -> None:
+    await tx.run(rows.DROP_CHECKPOINTS, branch_id=branch_id)
     await tx.run(
         rows.CHECKPOINT,
         id=new_id(),

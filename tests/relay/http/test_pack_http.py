@@ -309,3 +309,29 @@ def test_a_large_frame_of_several_objects_is_refused_before_it_is_stored(relay):
         assert rows(relay) == before
         alone = b"".join(pack_of(filler + small, text=True).parts())
         assert client.post(f"/api/v1/repos/{mine}/packs", **signed(alone)).status_code == 201
+
+
+def test_a_lost_pack_is_named_before_a_download_begins(tmp_path):
+    """Not by a connection that breaks off, for which the client would blame the network."""
+    relay = Relay(tmp_path, {"TR_RATE_LIMITS": "off", "RUST_LOG": "off"})
+    relay.start()
+    try:
+        ann, mine, _, _ = two_repos(relay)
+        data = os.urandom(5000)
+        with relay.client(ann) as client:
+            sent = b"".join(pack_of(data).parts())
+            assert client.post(f"/api/v1/repos/{mine}/packs", **signed(sent)).status_code == 201
+            relay.run(lose_all_packs(relay))
+            got = client.post(f"/api/v1/repos/{mine}/packs/fetch", content=digest(data))
+            assert got.status_code == 503
+            assert "is gone" in got.json()["detail"]
+            assert "relay audit" in got.json()["detail"]
+    finally:
+        relay.stop()
+
+
+async def lose_all_packs(relay: Relay) -> None:
+    packs = relay.node.objects.packs
+    names = [info.name async for info in packs.list_packs()]
+    assert names
+    await packs.delete(names)
