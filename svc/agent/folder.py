@@ -31,6 +31,7 @@ from svc.agent.messages import (
     Pause,
     SetTurn,
     Stop,
+    Turned,
     receive_messages,
 )
 from svc.agent.rounds import AGAIN, ANSWER_SECONDS, BARRED_SECONDS, FolderRounds
@@ -107,6 +108,10 @@ class WatchedFolder:
         """End `turn`, the piece of work that a program such as an AI agent has named. If another turn has
         begun since, nothing happens."""
         self._inbox.put(EndTurn(turn))
+
+    def follow_switch(self) -> None:
+        """Read the folder's link again, and pull from the branch that the folder is on now."""
+        self._inbox.put(Turned())
 
     def pause(self, paused: bool) -> None:
         """Stop exchanging edits with others if `paused` is True, else resume. Saves in the folder are
@@ -277,6 +282,8 @@ class WatchedFolder:
             case EndTurn(turn):
                 if self._state.turn == turn:
                     self._state.turn = None
+            case Turned():
+                self._state.whole = True
             case EditorJoined(editor):
                 self._texts.add(editor)
             case EditorTyped(editor):

@@ -49,6 +49,10 @@ class EndTurn(NamedTuple):
     turn: str
 
 
+class Turned(NamedTuple):
+    """Tells that the folder was switched to another branch, or shows a seal now."""
+
+
 class Pause(NamedTuple):
     """Stops exchanging edits with others if `paused` is True, else resumes it."""
 
@@ -81,6 +85,7 @@ FolderMessage: TypeAlias = (
     | FileSaved
     | SetTurn
     | EndTurn
+    | Turned
     | Pause
     | EditorJoined
     | EditorTyped

@@ -142,6 +142,10 @@ class _Agent:
                 case "send":
                     self._sender.wake()
                     return self._reply([])
+                case "turned":
+                    watched = self._watched_folder(request.folder or "")
+                    watched.follow_switch()
+                    return self._reply([watched])
                 case "follow" if request.folder is not None:
                     return self._reply([self._watched_folder(request.folder)])
                 case _:

@@ -68,15 +68,20 @@ class FolderRounds:
             self._update_channel(copy)
 
     def _follow_rights(self, copy: WorkingCopy) -> None:
-        """Tell the followers when the user may no longer write. When the user may write again, pull, so that
-        what was saved meanwhile is sent."""
+        """Tell the followers when nothing is sent, because the folder shows a seal or the user may no longer
+        write. When that ends, pull, so that what was saved meanwhile is sent."""
         state, before = self._state, self._state.reads_only
         state.reads_only = ""
-        if copy.key is None and not copy.repo.shown_seal:
+        if copy.repo.shown_seal:
+            state.reads_only = (
+                f"what you save waits here: this folder shows the seal {copy.repo.shown_seal[:12]}, which "
+                f"never changes; svc switch {copy.repo.branch} returns to the branch"
+            )
+        elif copy.key is None:
             name = terminal_safe(copy.repo.repo)
             state.reads_only = f"what you save waits here: {name} is archived, or you may only read it"
             state.reopen_at = state.reopen_at or time.monotonic() + BARRED_SECONDS
-        if state.reads_only and not before:
+        if state.reads_only and state.reads_only != before:
             state.say("trouble", detail=state.reads_only)
         elif before and not state.reads_only:
             state.whole = True

@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 from localstore.agent import place
-from localstore.agent.talk import AgentSilent, Conversation
+from localstore.agent.talk import AgentSilent, Conversation, Request
 from localstore.errors import AgentMissing
 from localstore.home import Home
 from svc import UTF8_NAMES
@@ -23,6 +24,12 @@ def reach(home: Home) -> Conversation | None:
         return Conversation(home.root)
     except AgentSilent:
         return None
+
+
+def tell(home: Home, request: Request) -> None:
+    """Tell the running agent something, whatever it answers. Does nothing if no agent runs."""
+    with suppress(AgentSilent), Conversation(home.root) as agent:
+        agent.ask(request)
 
 
 def start(home: Home) -> Conversation:

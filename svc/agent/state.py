@@ -62,7 +62,7 @@ class FolderState:
         )
         self.reopen_at = 0.0  # when the relay, which refused the channel, is asked again; 0.0: it did not
         self.refusal = ""  # why the relay opens no channel
-        self.reads_only = ""  # why nothing is sent, where the user may not write
+        self.reads_only = ""  # why nothing is sent: the user may not write, or the folder shows a seal
         self.unheard = False  # the relay hid the repository, and reports none of its events since
         self.light: Light = "offline"
         self.why = "connecting"  # of the light

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from localstore.agent.talk import Request
 from localstore.core.errors import EXIT_FAILED, UsageError
+from svc.agent.start import tell
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working_copy import conflict_record, count, note_conflicts, note_merged, path_list
 from svc.console import Column, answers
@@ -49,7 +51,7 @@ def switch(
     if force and merge:
         raise UsageError("--force drops your edits and --merge keeps them; use one of them")
     mode: Mode = "force" if force else "merge" if merge else "plain"
-    _, link = ctx.obj.linked_folder()
+    folder, link = ctx.obj.linked_folder()
     if branch == "-":
         if not isinstance(link.before, str):
             raise UsageError("this folder was on no other branch; svc repo branch lists them")
@@ -70,6 +72,7 @@ def switch(
     target = target_of(ctx.obj, link, branch)
     with copy_for_pulling(ctx.obj) as copy:
         done = switch_copy(copy, target, mode)
+    tell(ctx.obj.home, Request("turned", str(folder.resolve())))
     note_merged(ctx, done.pulled.merged)
     note_conflicts(ctx, done.pulled.conflicts)
     if done.warning:

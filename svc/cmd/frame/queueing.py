@@ -11,7 +11,7 @@ repository (`ctx.repo`)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -117,7 +117,7 @@ def print_queued(out: Out, home: Home, entry: QueuedAction) -> None:
 
 
 def _tell_agent(home: Home) -> None:
-    from localstore.agent.talk import AgentSilent, Conversation, Request
+    from localstore.agent.talk import Request
+    from svc.agent.start import tell
 
-    with suppress(AgentSilent), Conversation(home.root) as agent:
-        agent.ask(Request("send"))
+    tell(home, Request("send"))

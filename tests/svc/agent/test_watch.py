@@ -165,6 +165,11 @@ def test_stop_and_refusals(watched: tuple[Device, Device], tmp_path: Path) -> No
     first.wait_for("live")
 
 
+def _branch(device: Device) -> str:
+    branch: str = json.loads(device.svc("watch", "list", "--json", "branch"))[0]["branch"]
+    return branch
+
+
 def _refused(device: Device, *words: str, where: Path | None = None, code: int = 1) -> str:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "svc", *words],
@@ -204,6 +209,36 @@ def test_a_protected_branch_is_told_of_once_and_the_edit_stays(watched: tuple[De
     process.wait()
     told = [one["detail"] for one in said if one["event"] == "trouble" and "protected" in one["detail"]]
     assert len(told) == 1 and "svc switch NAME --merge" in told[0]
+
+
+def test_a_folder_that_shows_a_seal_says_that_saves_wait(watched: tuple[Device, Device]) -> None:
+    first, second = watched
+    (first.folder / "seen.txt").write_text("sealed\n")
+    first.svc("push", "-m", "For a look")
+    shown = json.loads(first.svc("log", "--json", "id", "-n", "1"))[0]["id"]
+    first.svc("switch", shown)
+    (first.folder / "looked.txt").write_text("waits\n")
+    until(lambda: f"shows the seal {shown[:12]}" in first.state()["why"])
+    assert "svc switch main returns to the branch" in _refused(first, "watch", "list", code=0)
+    time.sleep(rounds(1, 4))
+    assert not (second.folder / "looked.txt").exists()
+    first.svc("switch", "main")
+    until((second.folder / "looked.txt").exists, "what waited is sent on the branch")
+    until(lambda: not first.state()["why"])
+
+
+def test_a_switch_to_a_branch_with_the_same_files_is_followed_at_once(watched: tuple[Device, Device]) -> None:
+    first, second = watched
+    first.svc("push", "-m", "One state")
+    first.svc("repo", "branch", "aside")
+    for device in watched:
+        device.svc("switch", "aside")
+    until(lambda: _branch(first) == _branch(second) == "aside")
+    (second.folder / "aside.txt").write_text("on the new branch\n")
+    until((first.folder / "aside.txt").exists, "the first hears the new branch, without a save of its own")
+    for device in watched:
+        device.svc("switch", "main", "--force")
+    until(lambda: not (first.folder / "aside.txt").exists())
 
 
 def test_a_turn_gets_one_checkpoint_and_ends_with_its_watch(
