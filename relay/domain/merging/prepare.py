@@ -99,8 +99,9 @@ async def _compute_merge(view: View, number: str, body: MergePrepareRequest, rea
                 blocked_by=["nothing_to_merge"],
             )
         if body.strategy is None and both.ours not in both.bases:
+            branch = head.name if row.head_repo_id is None else f"the branch of #{row.number}"
             raise BaseMoved(
-                f"{base.name} has seals that {head.name} lacks; choose how to merge: {THREE}", base=base.head
+                f"{base.name} has seals that {branch} lacks; choose how to merge: {THREE}", base=base.head
             )
         if body.strategy == "merge":
             _require_enabled(view, row.number)

@@ -6,6 +6,7 @@ again from verified seals: parents, message, and every merged file up to the roo
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -186,15 +187,41 @@ def _rebase_seals(checked: VerifiedObjects, prepared: PreparedMerge, files: File
 
 
 def _line(checked: VerifiedObjects, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
-    """Follow first parents back from the seal `head` until a seal in `ends` is reached. Returns the ids of
-    the seals on the way, oldest first and including `head`, and whether a seal in `ends` was reached."""
+    """Follow first parents back from the seal `head` until a seal is reached that is in `ends`, or from which
+    one of these was made. Returns the ids of the seals on the way, oldest first and including `head`, and
+    whether a seal in `ends` was reached."""
     ids: list[str] = []
     at: str | None = head
+    history = _History(checked, ends)
     while at is not None and at not in ends and len(ids) < LINE_MAX:
+        if history.has(at):
+            break
         ids.append(at)
         parents = checked.payload(at).parents
         at = parents[0] if parents else None
     return ids[::-1], at in ends
+
+
+class _History:
+    """The seals from which some seals were made, over all parents. It is read from the newest to the oldest,
+    and only as far as it is needed."""
+
+    def __init__(self, checked: VerifiedObjects, seals: Iterable[str]) -> None:
+        self._checked, self._ids = checked, set(seals)
+        self._unread: list[tuple[str, str]] | None = None  # (when it was made, id), sorted
+
+    def has(self, seal: str) -> bool:
+        """Whether the seal is in this history. Seals that were made later than it are read for this."""
+        created = self._checked.payload(seal).created_at
+        if self._unread is None:
+            self._unread = sorted((self._checked.payload(name).created_at, name) for name in self._ids)
+        while self._unread and self._unread[-1][0] >= created and len(self._ids) < LINE_MAX:
+            _, name = self._unread.pop()
+            for parent in self._checked.payload(name).parents:
+                if parent not in self._ids:
+                    self._ids.add(parent)
+                    insort(self._unread, (self._checked.payload(parent).created_at, parent))
+        return seal in self._ids
 
 
 def _raw(
