@@ -94,7 +94,37 @@ async def _encode_stream(request: Request, reply: Reply, headers: dict[str, str]
     if request.method == "HEAD" or length == 0:
         await _close(stream)
         return SentAnswer(response)
-    return SentAnswer(response, stream)
+    return SentAnswer(response, await _Begun.of(stream))
+
+
+class _Begun:
+    """A stream whose first piece is read already. An error of the first piece can still be answered in words;
+    once the head of the answer is sent, the connection can only be cut. `first`: the first piece, or None if
+    the stream has none."""
+
+    def __init__(self, stream: AsyncIterator[bytes], first: bytes | None) -> None:
+        self._stream, self._first = stream, first
+        self._ended = first is None
+
+    @classmethod
+    async def of(cls, stream: AsyncIterator[bytes]) -> _Begun:
+        try:
+            return cls(stream, await anext(stream, None))
+        except BaseException:
+            await _close(stream)
+            raise
+
+    def __aiter__(self) -> _Begun:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._ended:
+            raise StopAsyncIteration
+        first, self._first = self._first, None
+        return await anext(self._stream) if first is None else first
+
+    async def aclose(self) -> None:
+        await _close(self._stream)
 
 
 async def _section(reply: Reply, stream: AsyncIterator[bytes], part: tuple[int, int]) -> AsyncIterator[bytes]:

@@ -46,6 +46,7 @@ class PackGone(Unavailable):
             f"pack {name} of the object store {what}; try again, and if it stays so, the operator of this "
             "server runs: relay audit"
         )
+        self.what = f"the pack {what}"
 
 
 async def inline(call: Callable[..., R], *arguments: object) -> R:

@@ -9,7 +9,7 @@ request.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -98,9 +98,7 @@ async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -
     stored = [(group[0].frame, group[0].stored_len) for group in plan.whole]
     lease.give_back(max(0, held - head.size))
     length = head.size + sum(size for _, size in stored)
-    stream = _stream(store, head, stored)
-    await anext(stream)
-    return Export(length, len(located) - plan.objects, stream)
+    return Export(length, len(located) - plan.objects, _stream(store, head, stored))
 
 
 def _plan(located: Sequence[Located]) -> _Plan:
@@ -156,14 +154,9 @@ def _frame_objects(writer: PackWriter, located: list[Located], data: dict[bytes,
     return [frame for pack in packs for frame in pack.frames]
 
 
-async def _stream(
-    store: ObjectStore, head: Pack, stored: list[tuple[FrameKey, int]]
-) -> AsyncGenerator[bytes, None]:
-    """Yields nothing once the first stored frames are read, then the pack. A client is told in words what
-    cannot be read, as long as nothing was sent; afterwards the connection can only be cut."""
+async def _stream(store: ObjectStore, head: Pack, stored: list[tuple[FrameKey, int]]) -> AsyncIterator[bytes]:
     async with contextlib.aclosing(store.stream_stored(stored)) as frames:
-        first = await anext(frames, b"")
-        yield b""
+        first = await anext(frames, b"")  # before anything is sent: if it is lost, the client is told so
         for part in head.parts():
             yield part
         yield first

@@ -46,11 +46,14 @@ async def _archive(view: View, row: SealRow, folder: str) -> AsyncIterator[bytes
     seconds = row.created_at // 1000
     first = tarred.header_of(folder, 0, seconds, directory=True)
     packed = tarred.compress_piece(first, ArchivePart(b"", 0, 0))
-    yield tarred.HEAD + packed.data
     async with contextlib.aclosing(_read_parts(view, row.root, folder)) as parts:
+        head = tarred.HEAD + packed.data
         while (step := await _compress_step(view, parts, seconds, packed)) is not None:
             packed = step
-            yield packed.data
+            yield head + packed.data  # not the head alone: if the first files are lost, the client is told so
+            head = b""
+    if head:
+        yield head
     yield tarred.end_archive(packed)
 
 

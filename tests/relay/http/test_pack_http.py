@@ -20,6 +20,7 @@ from localstore.core.storage.frame import ZSTD
 from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, Pack, PackReader, write_packs
 from relay.db.schema import tables
 from tests.relay.conftest import Account, Relay
+from tests.relay.histories import create
 from tests.relay.node_fixture import make_repo
 
 
@@ -316,16 +317,20 @@ def test_a_lost_pack_is_named_before_a_download_begins(tmp_path):
     relay = Relay(tmp_path, {"TR_RATE_LIMITS": "off", "RUST_LOG": "off"})
     relay.start()
     try:
-        ann, mine, _, _ = two_repos(relay)
-        data = os.urandom(5000)
+        ann = relay.account("ann")
         with relay.client(ann) as client:
-            sent = b"".join(pack_of(data).parts())
-            assert client.post(f"/api/v1/repos/{mine}/packs", **signed(sent)).status_code == 201
+            repo = create(client, ann, "lost")
+            data = os.urandom(5000)
+            (seal,) = repo.seal({"a.bin": data})
             relay.run(lose_all_packs(relay))
-            got = client.post(f"/api/v1/repos/{mine}/packs/fetch", content=digest(data))
-            assert got.status_code == 503
-            assert "is gone" in got.json()["detail"]
-            assert "relay audit" in got.json()["detail"]
+            for got in (
+                client.post(f"{repo.url}/packs/fetch", content=digest(data)),
+                client.get(f"{repo.url}/archive/{seal}.tar.gz"),
+                client.get(f"{repo.url}/raw/{seal}/a.bin"),
+            ):
+                assert got.status_code == 503
+                assert "is gone" in got.json()["detail"]
+                assert "relay audit" in got.json()["detail"]
     finally:
         relay.stop()
 

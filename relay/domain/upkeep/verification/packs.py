@@ -11,6 +11,7 @@ from localstore.core.model.limits import MIB
 from localstore.core.storage.frame import read_object
 from relay.db.engine.database import Database, Row
 from relay.domain.upkeep.rows import verification as rows
+from relay.objects.backend import PackGone
 from relay.objects.store import ObjectStore
 
 AT_ONCE = 16 * MIB  # raw bytes of frames in memory
@@ -55,7 +56,8 @@ async def _check_frames(
         stored = await store.packs.read(name, [(frame[0], frame[1]) for frame in lot])
     except Unavailable as error:
         if len(lot) == 1:
-            yield f"pack {name}, frame at {lot[0][0]}: {error.detail}"
+            what = error.what if isinstance(error, PackGone) else error.detail
+            yield f"pack {name}, frame at {lot[0][0]}: {what}"
             return
         for frame in lot:  # find the ones that cannot be read
             async for finding in _check_frames(db, store, pack_id, name, [frame]):
