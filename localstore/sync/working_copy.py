@@ -328,6 +328,12 @@ class WorkingCopy:
         """Whether the folder has a part of its last seal only, because this account did not see the rest."""
         return self.last_seal is not None and self.db.text(PART_SEEN) == self.last_seal
 
+    @property
+    def lacks_part(self) -> bool:
+        """Whether a pull brings more files of the folder's last seal: it has a part only, and this account
+        may write now, and so sees all of it."""
+        return self.saw_part and self.key is not None
+
     def record_seal(
         self,
         seal: str | None,

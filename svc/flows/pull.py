@@ -83,7 +83,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
     given_up = edits_in_the_way(copy, scan) if mode == "force" else []
     trash = discard(copy, given_up)
     deleted = _deleted_here(copy, scan)  # before files that the branch renamed count as this folder's
-    renamed_twice = follow_renames(copy, scan) if mode == "merge" else {}
+    renamed_twice = follow_renames(copy, scan) if mode != "force" else {}
     capture(copy, find_edited(copy, copy.db.may_need_update(), scan), scan)
     with marking(copy, new is not None):
         changed = reconcile(copy, scan)

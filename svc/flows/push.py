@@ -136,7 +136,7 @@ def _send_changes(
     """Do all steps of a push except the seal. Raises UnpulledSeal if the branch has a seal that the folder
     lacks."""
     head = begin(copy)
-    if head != copy.last_seal or copy.saw_part:
+    if head != copy.last_seal or copy.lacks_part:
         raise UnpulledSeal(copy.repo.branch, head)
     _require_merged(copy)
     withdraw(copy)

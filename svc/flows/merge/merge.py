@@ -82,7 +82,7 @@ def prepare(copy: WorkingCopy) -> str | None:
     if copy.repo.shown_seal:
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
     head = begin(copy)
-    if head != copy.last_seal or copy.saw_part:
+    if head != copy.last_seal or copy.lacks_part:
         raise UnpulledSeal(copy.repo.branch, head)
     merging = open_merge(copy)
     if merging is not None:
