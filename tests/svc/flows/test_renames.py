@@ -10,6 +10,7 @@ from localstore.errors import EditsConflict
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
 from svc.flows.common import begin
+from svc.flows.pull import Mode
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 
@@ -77,14 +78,17 @@ def test_edited_here_and_renamed_there(ann: Place, bob: Place, relay: ModelRelay
     assert sorted(relay.tree("main")) == ["b.bin", "other.txt", "src/b.txt"]
 
 
+@pytest.mark.parametrize("mode", ["plain", "merge"])
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_what_both_sides_rename_is_named_and_kept_twice(ann: Place, bob: Place, dry_run: bool) -> None:
+def test_what_both_sides_rename_is_named_and_kept_twice(
+    ann: Place, bob: Place, dry_run: bool, mode: Mode
+) -> None:
     _rename(ann, "a.txt", "of_ann.txt")
     _rename(ann, "b.bin", "same.bin")
     ann.push("Two")
     _rename(bob, "a.txt", "of_bob.txt")
     _rename(bob, "b.bin", "same.bin")
-    pulled = bob.pull("merge", dry_run=dry_run)
+    pulled = bob.pull(mode, dry_run=dry_run)
     assert pulled.renamed_twice == {"a.txt": ("of_bob.txt", "of_ann.txt")}
     assert pulled.returned == {}
     if not dry_run:
