@@ -21,7 +21,7 @@ SIGNS_OF_ISSUES = {"open": "○", "closed": "✓"}
 WAITS = {
     "draft": "it is a draft (svc pr ready)",
     "lock_writes": "its lock, which an owner takes away",
-    "changes_requested": "changes are requested until that reviewer approves or an admin dismisses it",
+    "changes_requested": "a reviewer asked for changes and has to approve, or an admin dismisses the review",
     "review_required": "it needs an approval",
     "checks_required": "its required checks have not passed (svc pr checks)",
     "unresolved_threads": "threads of its reviews are not resolved (svc pr threads)",

@@ -13,9 +13,11 @@ import pytest
 from svc.cmd.frame.catalogue import NOT_INSIDE
 from svc.cmd.frame.table import COMMANDS
 from tests.svc.conftest import Svc
+from tests.tui.conftest import shown
 from tests.tui.proposal.test_proposals import seen
 from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import issue
+from tui import contents
 from tui.app import SvcApp
 from tui.machine import Place
 from tui.screens.base import Base
@@ -133,6 +135,29 @@ async def test_a_new_one_without_a_title_is_written_in_its_form(
     found = json.loads(alice("issue", "view", "2", "--json", "title,labels,body").out)
     assert found["title"] == "From the line" and found["body"] == "Text"
     assert found["labels"] == ["docs"]
+
+
+async def test_notes_of_a_release_have_the_seals_since_the_last_one(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    """Also where the app remembers the repository from before that release."""
+    repo_id = alice("repo", "view", "--jq", ".id").out.strip()
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "5", "a", *"v1", "enter", "f")
+        await sees(pilot, "• Second", "• First")
+        await press(pilot, "D", "y")
+        assert alice("repo", "release", "create", "v0").code == 0
+        await press(pilot, "r")
+        await sees(pilot, "v0", "Releases 1")
+        await press(pilot, "a", *"v1", "enter")
+        await sees(pilot, "version   v1")
+        assert isinstance(pilot.app, SvcApp)
+        client = pilot.app.client
+        client.store.put(client.space, contents.releases(repo_id).key, [])
+        await press(pilot, "f")
+        await sees(pilot, "nothing was sealed on main since the last release")
+        assert "• Second" not in shown(pilot.app)
 
 
 async def test_the_palette_is_in_groups(issue: str, open_app: Open) -> None:

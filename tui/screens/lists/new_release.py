@@ -88,9 +88,8 @@ class NewRelease(Composing):
             """Fill the notes. Called first with cached data, and then with the server's answer."""
             new = list(takewhile(lambda seal: seal.id not in released, seals))
             lines = [f"- {seal.message.partition(chr(10))[0].strip()}" for seal in new]
-            if lines:
-                self.put("notes", "\n".join([*([before, ""] if before else []), *lines]))
-            else:
+            self.put("notes", "\n".join([*([before, ""] if before and lines else [before]), *lines]).strip())
+            if not lines:
                 self.say(f"nothing was sealed on {self._ref} since the last release", "warn")
 
         self.svc.load(contents.releases(self.repo.id), read_seals)

@@ -253,6 +253,8 @@ class RunScreen(SplitScreen):
         self._moved_to = run_id  # the run that the cursor goes to with the next rows; "" for none
 
     def label_of(self, action: Action) -> str:
+        if action.id == "open" and (self._current is None or self._current.id == self._run_id):
+            return ""  # it is open
         return change_label(action, self._current) if super().label_of(action) else ""
 
     def subject(self) -> tuple[Repo | None, bool]:

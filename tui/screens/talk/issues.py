@@ -359,12 +359,14 @@ class Issues(Split, Acts):
         def left() -> None:
             self._typing = None
             lines.filter(before.free)
+            self.of.say("")  # why the text was refused
 
+        present = f"{before.typed} " if before.typed else ""  # what is typed next is another word
         self.of.ask(
             f"{' '.join(f'{word}:' for word in WORDS[self._kind][:4])} or text of the rows to list",
             done,
             filter_rows,
-            before.typed if typed is None else typed,
+            present if typed is None else typed,
             lambda text: complete(self._kind, text, self._values)[0],
             left,
             filtered=lines,
