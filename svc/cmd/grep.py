@@ -16,8 +16,8 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.values import TYPED
 from svc.cmd.frame.working_copy import count as counted
 from svc.console import Column, Out, answers
-from svc.flows.search.lines import Line, Pattern, compile_pattern
-from svc.flows.search.texts import Texts
+from svc.flows.search.lines import Pattern, TextLine, compile_pattern
+from svc.flows.search.texts import SearchTexts
 
 T = TypeVar("T")
 PATH, NUMBER, MATCH = "36", "2", "1"  # SGR codes
@@ -73,20 +73,20 @@ def grep(
     """
     if names and count:
         raise UsageError("-l prints paths and -c counts; use one of them")
-    wanted = compile_pattern(pattern, fixed=fixed, ignore_case=ignore_case, whole_words=whole_words)
-    texts = Texts(ctx.obj, *_split(ctx, seal, paths or []))
+    compiled = compile_pattern(pattern, fixed=fixed, ignore_case=ignore_case, whole_words=whole_words)
+    texts = SearchTexts(ctx.obj, *_split(ctx, seal, paths or []))
     with closing(texts.read()) as files:
-        found: _Limited[Any]
+        matches: _Limited[Any]
         if count or names:
-            found = _Limited(_count(files, wanted, first=names), limit)
-            _print_counts(ctx.out, found, names)
+            matches = _Limited(_count(files, compiled, first=names), limit)
+            _print_counts(ctx.out, matches, names)
         else:
-            found = _Limited(_find(files, wanted), limit)
-            _print_lines(ctx.out, found, wanted)
+            matches = _Limited(_find(files, compiled), limit)
+            _print_lines(ctx.out, matches, compiled)
     _note_skipped(ctx.out, texts.skipped)
-    if found.is_cut:
+    if matches.is_cut:
         ctx.out.note(f"only the first {limit} are printed, and more match; --limit N prints N")
-    if not found.passed:
+    if not matches.passed:
         ctx.out.note("nothing matches")
         ctx.exit(EXIT_FAILED)
 
@@ -125,7 +125,7 @@ def _split(ctx: Ctx, seal: str, paths: list[str]) -> tuple[str, list[str]]:
     return before[0], [*before[1:], *named]
 
 
-def _find(files: Iterable[tuple[str, str]], pattern: Pattern) -> Iterator[tuple[str, Line]]:
+def _find(files: Iterable[tuple[str, str]], pattern: Pattern) -> Iterator[tuple[str, TextLine]]:
     for path, text in files:
         for line in pattern.lines_of(text):
             yield path, line
@@ -141,28 +141,31 @@ def _count(files: Iterable[tuple[str, str]], pattern: Pattern, *, first: bool) -
             yield path, number
 
 
-def _print_counts(out: Out, found: Iterable[tuple[str, int]], names: bool) -> None:
+def _print_counts(out: Out, matches: Iterable[tuple[str, int]], names: bool) -> None:
     if out.format.as_data:
-        rows = ({"path": path, "count": number} for path, number in found)
+        rows = ({"path": path, "count": number} for path, number in matches)
         out.rows(rows, COUNTS[:1] if names else COUNTS)
         return
-    out.stream(f"{_path(out, path)}{'' if names else f':{number}'}\n" for path, number in found)
+    out.stream(f"{_path(out, path)}{'' if names else f':{number}'}\n" for path, number in matches)
 
 
-def _print_lines(out: Out, found: Iterable[tuple[str, Line]], pattern: Pattern) -> None:
+def _print_lines(out: Out, matches: Iterable[tuple[str, TextLine]], pattern: Pattern) -> None:
     if out.format.as_data:
-        out.rows(({"path": path, "line": line.number, "text": line.text} for path, line in found), LINES)
+        out.rows(({"path": path, "line": line.number, "text": line.text} for path, line in matches), LINES)
     elif out.terminal:
-        groups = groupby(found, itemgetter(0))
-        out.stream(_block(out, path, (line for _, line in lines), pattern) for path, lines in groups)
+        groups = enumerate(groupby(matches, itemgetter(0)))
+        out.stream(
+            ("\n" if at else "") + _block(out, path, (line for _, line in lines), pattern)
+            for at, (path, lines) in groups
+        )
     else:
-        out.stream(f"{path}:{line.number}:{line.text}\n" for path, line in found)
+        out.stream(f"{path}:{line.number}:{line.text}\n" for path, line in matches)
 
 
-def _block(out: Out, path: str, lines: Iterable[Line], pattern: Pattern) -> str:
+def _block(out: Out, path: str, lines: Iterable[TextLine], pattern: Pattern) -> str:
     """Return the matching lines of one file, below its path, for a terminal."""
     rows = (f"{out.style(f'{line.number}:', NUMBER)}{_mark(out, line.text, pattern)}\n" for line in lines)
-    return f"{_path(out, path)}\n{''.join(rows)}\n"
+    return f"{_path(out, path)}\n{''.join(rows)}"
 
 
 def _mark(out: Out, text: str, pattern: Pattern) -> str:

@@ -1,7 +1,7 @@
 """Finds the lines of a text that match a pattern, as `grep` does.
 
     pattern = compile_pattern("def [a-z]+", ignore_case=True)
-    list(pattern.lines_of("x = 1\ndef main():\n"))  # [Line(2, "def main():")]
+    list(pattern.lines_of("x = 1\ndef main():\n"))  # [TextLine(2, "def main():")]
 
 A line ends with a line feed; a carriage return before it belongs to the line's end."""
 
@@ -20,7 +20,7 @@ LEADING_FLAGS = re.compile(r"\A\(\?[a-zA-Z]+\)")  # such as (?i), which stand at
 SHOWN = 60  # characters of a wrong pattern that the error repeats
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line of a text, numbered from 1, without its end."""
 
     number: int
@@ -35,13 +35,13 @@ class Pattern(NamedTuple):
     words: str | None
     folds: bool
 
-    def lines_of(self, text: str) -> Iterator[Line]:
+    def lines_of(self, text: str) -> Iterator[TextLine]:
         """Yields the lines of a text that match."""
         if self.words is not None:
             return lines_with(text, text.casefold() if self.folds else text, self.words)
         return self._matching(text)
 
-    def _matching(self, text: str) -> Iterator[Line]:
+    def _matching(self, text: str) -> Iterator[TextLine]:
         search = self.regex.search
         lines = text.split("\n")
         if not lines[-1]:
@@ -49,14 +49,14 @@ class Pattern(NamedTuple):
         for number, line in enumerate(lines, 1):
             stripped = line.removesuffix("\r")
             if search(stripped):
-                yield Line(number, stripped)
+                yield TextLine(number, stripped)
 
     def spans_in(self, line: str) -> Iterator[tuple[int, int]]:
         """Yields (start, end) of each part of a line that matches and is not empty."""
         return (match.span() for match in self.regex.finditer(line) if match.end() > match.start())
 
 
-def lines_with(text: str, folded: str, words: str) -> Iterator[Line]:
+def lines_with(text: str, folded: str, words: str) -> Iterator[TextLine]:
     """Yields the lines of `text` that contain `words`, a plain text without line feed. They are looked for in
     `folded`, which is the text itself, or the text case-folded if `words` are case-folded."""
     at = folded.find(words)
@@ -65,7 +65,7 @@ def lines_with(text: str, folded: str, words: str) -> Iterator[Line]:
     lines, number, counted = text.split("\n"), 1, 0
     while at >= 0 and not (at == len(folded) and not lines[-1]):
         number, counted = number + folded.count("\n", counted, at), at
-        yield Line(number, lines[number - 1].removesuffix("\r"))
+        yield TextLine(number, lines[number - 1].removesuffix("\r"))
         end = folded.find("\n", at)
         at = folded.find(words, end + 1) if end >= 0 else -1
 
@@ -81,16 +81,16 @@ def compile_pattern(
     plain = fixed or not SPECIAL.search(typed)
     flags = re.IGNORECASE if ignore_case else re.NOFLAG
     source = re.escape(typed) if plain else typed
-    regex = _compiled(source, flags)
+    regex = _compile(source, flags)
     if whole_words:
         body, flags = LEADING_FLAGS.sub("", source), re.RegexFlag(regex.flags)
         end = "\n" if flags & re.VERBOSE else ""  # a comment would take the bracket in
-        regex = _compiled(rf"(?<!\w)(?:{body}{end})(?!\w)", flags)
+        regex = _compile(rf"(?<!\w)(?:{body}{end})(?!\w)", flags)
     words = typed if plain and not whole_words and "\r" not in typed else None
     return Pattern(regex, words.casefold() if words and ignore_case else words, ignore_case)
 
 
-def _compiled(source: str, flags: re.RegexFlag) -> re.Pattern[str]:
+def _compile(source: str, flags: re.RegexFlag) -> re.Pattern[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

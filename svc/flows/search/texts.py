@@ -24,7 +24,7 @@ from svc.flows.place.where import Where
 BATCH_BYTES, BATCH_FILES = 8 * MIB, 1024  # of the texts of a seal that are read at once
 
 
-class Texts:
+class SearchTexts:
     """The texts to search in. `skipped` has the numbers of files that were passed over, by reason. They are
     complete once `read` has ended."""
 
@@ -37,12 +37,13 @@ class Texts:
             seal, paths = "", [seal, *paths]
         self._where, self._seal = where, seal
         self._patterns = [where.path_in_repo(path) for path in paths]
+        self._in_folder = _is_in_folder(where)
         self.skipped: dict[str, int] = {}
 
     @property
     def of_folder(self) -> bool:
         """Whether the files of the folder are searched, and not those of a seal."""
-        return not self._seal and self._where.linked is not None and self._where.named_repo is None
+        return self._in_folder and not self._seal
 
     def read(self) -> Generator[tuple[str, str], None, None]:
         """Yields (path, text), sorted by path. Raises NotFound at the end for a path of the user that names
@@ -83,41 +84,43 @@ class Texts:
     def _of_seal(self) -> Iterator[tuple[str, str | None]]:
         """Yields (path, text) of the files of the seal that the user may see. The text is None if the file
         has none."""
-        where = self._where
-        here = where.linked is not None and where.named_repo is None
-        seal = self._seal_here() if here else None
-        if seal is None:
-            repo = where.readable_repo
-            seal = seal_of(where, repo, self._seal or default_ref(where, repo))
-            repo_id, branch = repo.id, repo.default_branch
-        if here:
-            _, link = where.linked_folder()
-            repo_id, transport = link.repo_id, transport_of(where, link)
-        else:
-            transport = BranchTransport(where.reader, repo_id, branch)
-        files = self._recorded(seal) if here else None
+        seal, repo_id, transport = self._find_seal()
+        files = self._read_recorded(seal) if self._in_folder else None
         if files is None:
             payload = verify.seal(transport.seal(seal), seal, repo_id)
             files = verify.files(transport, seal, payload)
-        batch: list[str] = []
+        batch: dict[str, SealedFile] = {}
         size = 0
         for path in self._chosen(files):
-            if files[path].kind != "text":
+            file = files[path]
+            if file.kind != "text":
                 self._count("binary")
-            elif batch and (size + files[path].size > BATCH_BYTES or len(batch) >= BATCH_FILES):
-                yield from self._read_batch(transport, {path: files[path] for path in batch}, here)
-                batch, size = [], 0
-            batch.append(path)
-            size += files[path].size if files[path].kind == "text" else 0
-        yield from self._read_batch(transport, {path: files[path] for path in batch}, here)
+                yield path, None
+                continue
+            if batch and (size + file.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+                yield from self._read_batch(transport, batch)
+                batch, size = {}, 0
+            batch[path] = file
+            size += file.size
+        yield from self._read_batch(transport, batch)
 
-    def _seal_here(self) -> str | None:
-        """Return the id of the seal if the folder knows it without asking the server; else None."""
-        known = self._where.linked[1].shown_seal if self._where.linked else None
-        known = known or last_seal(self._where)
-        return known if known is not None and self._seal in (*HEADS, known) else None
+    def _find_seal(self) -> tuple[str, str, Transport]:
+        """Return the id of the seal, the id of its repository, and the requests with which it is read. No
+        request is sent for the last seal of the folder, or the one that it shows."""
+        where = self._where
+        if not self._in_folder:
+            repo = where.readable_repo
+            seal = seal_of(where, repo, self._seal or default_ref(where, repo))
+            return seal, repo.id, BranchTransport(where.reader, repo.id, repo.default_branch)
+        _, link = where.linked_folder()
+        last = link.shown_seal or last_seal(where)
+        if last is not None and self._seal in (*HEADS, last):
+            seal = last
+        else:
+            seal = seal_of(where, where.readable_repo, self._seal)
+        return seal, link.repo_id, transport_of(where, link)
 
-    def _recorded(self, seal: str) -> dict[str, SealedFile] | None:
+    def _read_recorded(self, seal: str) -> dict[str, SealedFile] | None:
         """Return the files of the seal by path, if the record has all of them with their texts; else None."""
         with copy_for_reading(self._where) as copy:
             if seal != copy.last_seal:
@@ -127,28 +130,24 @@ class Texts:
             return files if len(copy.db.objects.places(texts)) == len(texts) else None
 
     def _read_batch(
-        self, transport: Transport, files: Mapping[str, SealedFile], here: bool
+        self, transport: Transport, files: Mapping[str, SealedFile]
     ) -> Iterator[tuple[str, str | None]]:
-        """Yields (path, text) of these files of a seal. Texts that the folder's record lacks are fetched. The
-        text is None for a file that has none."""
-        sizes = {file.digest: file.size for file in files.values() if file.kind == "text"}
+        """Yields (path, text) of these text files of a seal. SearchTexts that the folder's record lacks are
+        fetched. Raises ServerMisbehaved if the server does not send one of them."""
+        sizes = {file.digest: file.size for file in files.values()}
         texts: dict[bytes, bytes] = {}
-        if here and sizes:
+        if self._in_folder and sizes:
             with copy_for_reading(self._where) as copy:
                 copy.objects.load(sizes)
-                for digest in sizes:
-                    text = copy.objects.get(digest)
-                    if text is not None:
-                        texts[digest] = text
-        missing = {digest: size for digest, size in sizes.items() if digest not in texts}
-        texts.update(fetch(transport, None, missing))
+                stored = ((digest, copy.objects.get(digest)) for digest in sizes)
+                texts = {digest: text for digest, text in stored if text is not None}
+        texts.update(
+            fetch(transport, None, {digest: size for digest, size in sizes.items() if digest not in texts})
+        )
         for path, file in files.items():
-            if file.kind != "text":
-                yield path, None
-            elif file.digest in texts:
-                yield path, self._decode(texts[file.digest])
-            else:
+            if file.digest not in texts:
                 raise ServerMisbehaved(f"the server did not send {path}; try again")
+            yield path, self._decode(texts[file.digest])
 
     def _decode(self, data: bytes) -> str | None:
         try:
@@ -160,9 +159,12 @@ class Texts:
         return None
 
 
+def _is_in_folder(where: Where) -> bool:
+    """Return whether the command is about the linked folder around it, and no option names a repository."""
+    return where.linked is not None and where.named_repo is None
+
+
 def _is_path(where: Where, word: str) -> bool:
     """Return whether the word names a file or folder here, or is a pattern of paths. Otherwise it names a
     seal."""
-    if GLOB.search(word):
-        return True
-    return where.linked is not None and where.named_repo is None and (where.folder / word).exists()
+    return bool(GLOB.search(word)) or (_is_in_folder(where) and (where.folder / word).exists())

@@ -16,7 +16,7 @@ from svc.cmd.frame import app
 from svc.cmd.frame.context import Run
 from svc.console import Out
 from svc.flows.search import texts as sources
-from svc.flows.search.texts import Texts
+from svc.flows.search.texts import SearchTexts
 from tests.patience import PATIENCE
 from tests.svc.cmd.test_refused_first import asked
 from tests.svc.conftest import ROOT, Svc
@@ -178,7 +178,7 @@ def test_what_a_push_leaves_out_is_not_searched(folder: Svc, tmp_path: Path) -> 
 
 def test_a_file_that_cannot_be_read_is_counted(folder: Svc, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(Out(os.environ), os.environ, Path.cwd())
-    texts = Texts(run)
+    texts = SearchTexts(run)
     read = texts.read()
     assert next(read)[0] == "README.md"
     Path("src/main.py").unlink()
@@ -248,7 +248,7 @@ def test_escapes_stay_text_on_a_terminal(folder: Svc, monkeypatch: pytest.Monkey
         "\x1b[36mREADME.md\x1b[0m\n\x1b[2m2:\x1b[0m\x1b[1mmain\x1b[0m is where it begins\n\n"
         "\x1b[36mevil.txt\x1b[0m\n\x1b[2m1:\x1b[0ma\\x1b]\x1b[1m0;\x1b[0mowned\\x07\x1b[1mmain\x1b[0m\\u202e\tb\n\n"
         "\x1b[36msrc/main.py\x1b[0m\n\x1b[2m1:\x1b[0mdef \x1b[1mmain\x1b[0m():\n"
-        "\x1b[2m4:\x1b[0m# no end: \x1b[1mmain\x1b[0m\n\n"
+        "\x1b[2m4:\x1b[0m# no end: \x1b[1mmain\x1b[0m\n"
     )
 
 

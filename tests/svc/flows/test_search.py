@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localstore.core.errors import UsageError
-from svc.flows.search.lines import Line, compile_pattern
+from svc.flows.search.lines import TextLine, compile_pattern
 
 ENDS = st.sampled_from(["\n", "\r\n", "\n\n"])
 WORDS = st.text(st.sampled_from("abAB_ .é-Ωß\t\x0b\u2028\r"), max_size=8) | st.just("ab " * 3000)
@@ -30,7 +30,7 @@ def lines_of(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
 
 
-def found(text: str, typed: str, **settings: bool) -> list[Line]:
+def found(text: str, typed: str, **settings: bool) -> list[TextLine]:
     return list(compile_pattern(typed, **settings).lines_of(text))
 
 
@@ -38,7 +38,7 @@ def found(text: str, typed: str, **settings: bool) -> list[Line]:
 def test_each_line_is_searched_alone(text: str, typed: str, fixed: bool, fold: bool, whole: bool) -> None:
     body = re.escape(typed) if fixed else typed
     regex = re.compile(rf"(?<!\w)(?:{body})(?!\w)" if whole else body, re.IGNORECASE if fold else 0)
-    expected = [Line(at, line) for at, line in enumerate(lines_of(text), 1) if regex.search(line)]
+    expected = [TextLine(at, line) for at, line in enumerate(lines_of(text), 1) if regex.search(line)]
     assert found(text, typed, fixed=fixed, ignore_case=fold, whole_words=whole) == expected
 
 
@@ -66,10 +66,10 @@ def test_a_plain_pattern_is_what_fixed_makes_of_it(text: str, typed: str, fold: 
 
 def test_upper_and_lower_case_of_whole_scripts() -> None:
     assert found("Straße\nstrasse\nΣίσυφος\n", "STRASSE", ignore_case=True) == [
-        Line(1, "Straße"),
-        Line(2, "strasse"),
+        TextLine(1, "Straße"),
+        TextLine(2, "strasse"),
     ]
-    assert found("Straße\nΣίσυφος\n", "σίσυφοσ", ignore_case=True) == [Line(2, "Σίσυφος")]
+    assert found("Straße\nΣίσυφος\n", "σίσυφοσ", ignore_case=True) == [TextLine(2, "Σίσυφος")]
 
 
 def test_spans_are_what_matched() -> None:
@@ -99,17 +99,17 @@ def test_a_broken_pattern_says_where(typed: str, says: str) -> None:
             compile_pattern(typed, whole_words=whole)
         assert any(words in told.value.detail for words in says.split("|")), told.value.detail
     if "\n" not in typed:
-        assert found(f"x{typed}y", typed, fixed=True) == [Line(1, f"x{typed}y")]
+        assert found(f"x{typed}y", typed, fixed=True) == [TextLine(1, f"x{typed}y")]
 
 
 def test_flags_at_the_beginning_hold_with_whole_words() -> None:
-    assert found("A\nab\n", "(?i)a", whole_words=True) == [Line(1, "A")]
-    assert found("a\nab\n", "(?x)a # note", whole_words=True) == [Line(1, "a")]
-    assert found("x[(?i)]\n", "[(?i)]", whole_words=True) == [Line(1, "x[(?i)]")]
+    assert found("A\nab\n", "(?i)a", whole_words=True) == [TextLine(1, "A")]
+    assert found("a\nab\n", "(?x)a # note", whole_words=True) == [TextLine(1, "a")]
+    assert found("x[(?i)]\n", "[(?i)]", whole_words=True) == [TextLine(1, "x[(?i)]")]
 
 
 def test_a_text_without_lines_has_none_that_match(tmp_path: Path) -> None:
     for typed in ("", "^", "x*"):
         assert found("", typed) == []
-        assert found("\n", typed) == found("\r\n", typed) == [Line(1, "")]
+        assert found("\n", typed) == found("\r\n", typed) == [TextLine(1, "")]
         assert [line.number for line in found("a\n\nb", typed)] == [1, 2, 3]
