@@ -10,6 +10,7 @@ from contextlib import closing
 
 from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.model.limits import MIB, TEXT_FILE
+from localstore.core.model.repo import Repo
 from localstore.core.pathspec import GLOB, matching, without_match
 from localstore.folder.files import Files
 from localstore.record.database import SealedFile
@@ -110,15 +111,24 @@ class SearchTexts:
         where = self._where
         if not self._in_folder:
             repo = where.readable_repo
-            seal = seal_of(where, repo, self._seal or default_ref(where, repo))
+            seal = self._resolve(repo, self._seal or default_ref(where, repo))
             return seal, repo.id, BranchTransport(where.reader, repo.id, repo.default_branch)
         _, link = where.linked_folder()
         last = link.shown_seal or last_seal(where)
         if last is not None and self._seal in (*HEADS, last):
             seal = last
         else:
-            seal = seal_of(where, where.readable_repo, self._seal)
+            seal = self._resolve(where.readable_repo, self._seal)
         return seal, link.repo_id, transport_of(where, link)
+
+    def _resolve(self, repo: Repo, ref: str) -> str:
+        """Return the id of the seal that `ref` names. Raises NotFound, which says where paths are typed."""
+        try:
+            return seal_of(self._where, repo, ref)
+        except NotFound as error:
+            if error.bare or not ("." in ref or "/" in ref):
+                raise
+            raise NotFound(f"{error.detail}; if it is a path: svc grep PATTERN -- {ref}") from None
 
     def _read_recorded(self, seal: str) -> dict[str, SealedFile] | None:
         """Return the files of the seal by path, if the record has all of them with their texts; else None."""

@@ -139,6 +139,8 @@ def test_a_seal_is_searched_by_any_of_its_names(folder: Svc) -> None:
     told = folder("grep", "return", "nothing")
     assert (told.code, told.out) == (1, "")
     assert "no branch, tag or seal nothing" in told.err
+    told = folder("grep", "return", "a.md", "-R", f"{me()}/app")
+    assert "svc log; if it is a path: svc grep PATTERN -- a.md" in told.err
 
 
 def test_the_last_seal_is_searched_offline(folder: Svc, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
