@@ -142,7 +142,7 @@ class SearchTexts:
     def _read_batch(
         self, transport: Transport, files: Mapping[str, SealedFile]
     ) -> Iterator[tuple[str, str | None]]:
-        """Yields (path, text) of these text files of a seal. SearchTexts that the folder's record lacks are
+        """Yields (path, text) of these text files of a seal. Texts that the folder's record lacks are
         fetched. Raises ServerMisbehaved if the server does not send one of them."""
         sizes = {file.digest: file.size for file in files.values()}
         texts: dict[bytes, bytes] = {}
