@@ -50,7 +50,8 @@ from tui.widgets.picture import over
 T = TypeVar("T")
 Sends = Literal["change", "asked", "timer"]  # why the outbox is sent
 
-OF_A_REPO = frozenset({"issue", "pr", "label", "repo", "log", "show", "blame"})  # first words of commands
+# First words of commands.
+OF_A_REPO = frozenset({"issue", "pr", "label", "repo", "log", "show", "blame", "grep"})
 SEAL = "seal"
 MACHINE = "machine"  # the action that is absent over SSH
 # Parameters that screens know by name.

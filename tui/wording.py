@@ -7,9 +7,10 @@ import re
 
 # The first words of the commands in the app's table.
 COMMANDS = (
-    *("advisories", "app", "auth", "billing", "blame", "cloud", "conflicts", "diff", "doc", "inbox", "issue"),
-    *("label", "llm", "log", "login", "logout", "merge", "org", "pr", "pull", "push", "queue", "repo"),
-    *("resolve", "restore", "revert", "show", "status", "switch", "upgrade", "version", "watch", "watcher"),
+    *("advisories", "app", "auth", "billing", "blame", "cloud", "conflicts", "diff", "doc", "grep", "inbox"),
+    *("issue", "label", "llm", "log", "login", "logout", "merge", "org", "pr", "pull", "push", "queue"),
+    *("repo", "resolve", "restore", "revert", "show", "status", "switch", "upgrade", "version", "watch"),
+    "watcher",
 )
 SHELL_ONLY = ("auth device pair", "llm run", "llm serve")  # what the app does not run of them
 _COMMAND = rf"svc (?!(?:{'|'.join(SHELL_ONLY)})\b)(?=(?:{'|'.join(COMMANDS)})\b)"

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import chain
 from typing import IO, Any, TextIO
 
 import msgspec
@@ -197,6 +198,23 @@ class Out:
         lines = select.safe_for(text, terminal=True).splitlines()
         self._show([self._tint_diff(line) for line in lines] if diff else lines)
 
+    def stream(self, blocks: Iterable[str]) -> None:
+        """Print blocks of whole lines as they come. On a terminal they go to a pager as soon as they fill the
+        screen. The caller must already have escaped control characters in them."""
+        rest = iter(blocks)
+        first: list[str] = []
+        if self._pages:
+            room = shutil.get_terminal_size().lines
+            for block in rest:
+                first.append(block)
+                room -= block.count("\n")
+                if room <= 0:
+                    if self._page(chain(first, rest)):
+                        return
+                    break
+        for block in chain(first, rest):
+            self._write(block)
+
     def data(self, value: Any, *, filtered: bool = True) -> None:
         """Print any JSON value. With `filtered`, the program of `--jq` is applied first, if there is one."""
         if self.format.jq is not None and filtered:
@@ -305,13 +323,13 @@ class Out:
             lines[0] = self.tint(lines[0], "bold")
         text = "\n".join(lines) + "\n"
         long = self._pages and len(lines) >= shutil.get_terminal_size().lines
-        if not (long and self._page(text)):
+        if not (long and self._page([text])):
             self._write(text)
 
-    def _page(self, text: str) -> bool:
+    def _page(self, pieces: Iterable[str]) -> bool:
         from svc.console.pager import page
 
-        return page(text, self._environment)
+        return page(pieces, self._environment)
 
     def _fields(self, columns: Sequence[Column], model: type | None) -> list[str]:
         """Return the names of the fields that `--json` accepts. Raises TypeError if the command did not

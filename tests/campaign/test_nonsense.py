@@ -38,6 +38,7 @@ COMMANDS = [
     ("log",),
     ("blame", "a.txt"),
     ("diff",),
+    ("grep", "one", "HEAD~0"),
     ("restore", "a.txt"),
     ("switch", "other"),
     ("repo", "view"),

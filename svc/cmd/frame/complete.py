@@ -25,6 +25,7 @@ REFS = {  # parameters that name a branch or tag, and which
             "log words",
             "diff words",
             "show seal",
+            "grep seal",
             "revert seal",
             "switch branch",
             "repo clone branch",
@@ -37,7 +38,9 @@ NUMBERS = frozenset({"number"})  # parameters that take the number of an issue o
 LABELS = frozenset({"label", "labels", "add_label", "remove_label"})
 LABEL_COMMANDS = frozenset({"label edit name", "label delete name"})
 WORDS = {"repo visibility words": ("public", "private")}  # parameters that take one of few words
-TRACKED = frozenset({"restore paths", "blame path", "log path", "log words", "diff words"})
+TRACKED = frozenset(
+    {"restore paths", "blame path", "log path", "log words", "diff words", "grep seal", "grep paths"}
+)
 PATHS_MAX = 500
 
 

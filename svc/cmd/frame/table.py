@@ -29,6 +29,7 @@ COMMANDS: dict[str, Registration] = {
     ),
     "diff": Registration("diff:diff", "Show what changed, line by line"),
     "blame": Registration("blame:blame", "Show who last changed each line of a file"),
+    "grep": Registration("grep:grep", "Search the lines of all files for a pattern"),
     "conflicts": Registration("resolve:conflicts", "List files in conflict"),
     "resolve": Registration("resolve:resolve", "Choose or write the version that a file in conflict gets"),
     "switch": Registration("switch:switch", "Switch this folder to another branch, or show a tag or seal"),

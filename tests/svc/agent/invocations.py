@@ -114,6 +114,8 @@ ROWS = (
     Row("log", {"limit": 3}),
     Row("show", {"seal": "$seal"}),
     Row("blame", {"path": "a.txt"}),
+    Row("grep", {"pattern": "one", "ignore_case": True}),
+    Row("grep", {"pattern": "one", "seal": "$seal", "paths": ["a.txt"]}),
     Row("diff", before=write("a.txt", "one\nTWO\nthree\n")),
     Row("restore", {"paths": ["a.txt"]}),
     Row("sync_pull"),

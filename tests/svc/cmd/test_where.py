@@ -31,6 +31,7 @@ OF_THE_REPOSITORY = [
     ["repo", "tag", "list"],
     ["log"],
     ["blame", "a.txt"],
+    ["grep", "one"],
     ["diff", "--base", "main", "--head", "main"],
     ["repo", "api", "repos/{id}"],
 ]

@@ -7,7 +7,10 @@ import json
 import os
 import pty
 import sys
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +21,7 @@ from svc.console import Answers, Column, Format, Out
 from svc.console.progress import Meter
 from svc.console.select import run_jq, run_template, select_fields, to_json
 from svc.console.table import age, align_rows, cells, human, plain, size, tsv
+from tests.patience import PATIENCE
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 COLUMNS = (Column("name"), Column("head", kind="id"), Column("upper", lambda r: r["name"].upper()))
@@ -291,15 +295,20 @@ def test_colours_only_where_they_are_wanted() -> None:
     assert tinted(TERM="xterm", NO_COLOR="1") == tinted(TERM="dumb") == tinted() == "x"
 
 
-def test_an_answer_that_is_longer_than_the_terminal_goes_through_the_pager() -> None:
-    """In a real terminal, with a pager that numbers the lines it is given."""
+def in_terminal(pager: str, work: Callable[[Out], None]) -> tuple[str, int]:
+    """What a child prints on a terminal of five lines, and its exit code."""
     child, terminal = pty.fork()
     if child == 0:
+        code = 0
         sys.stdin = sys.__stdin__ = os.fdopen(0)
-        os.environ.update(TERM="xterm", NO_COLOR="1", SVC_PAGER="cat -n", LINES="5")
-        Out(os.environ, sys.__stdout__, sys.__stderr__).text("".join(f"line {n}\n" for n in range(40)))
-        sys.__stdout__.flush()
-        os._exit(0)
+        os.environ.update(TERM="xterm", NO_COLOR="1", SVC_PAGER=pager, LINES="5")
+        try:
+            work(Out(os.environ, sys.__stdout__, sys.__stderr__))
+            sys.__stdout__.flush()
+        except KeyboardInterrupt:
+            code = 130
+        finally:
+            os._exit(code)
     seen = b""
     while True:
         try:
@@ -309,9 +318,43 @@ def test_an_answer_that_is_longer_than_the_terminal_goes_through_the_pager() -> 
         if not piece:
             break
         seen += piece
-    os.waitpid(child, 0)
+    _, status = os.waitpid(child, 0)
     os.close(terminal)
-    assert b"40\tline 39" in seen
+    return seen.decode(), os.waitstatus_to_exitcode(status)
+
+
+def test_an_answer_that_is_longer_than_the_terminal_goes_through_the_pager() -> None:
+    """In a real terminal, with a pager that numbers the lines it is given."""
+    seen, _ = in_terminal("cat -n", lambda out: out.text("".join(f"line {n}\n" for n in range(40))))
+    assert "40\tline 39" in seen
+
+
+def test_a_stream_reaches_the_pager_as_it_comes(tmp_path: Path) -> None:
+    """The pager marks its first line, for which the rest waits."""
+    mark = tmp_path / "mark"
+
+    def lines() -> Iterator[str]:
+        yield from (f"line {n}\n" for n in range(5))
+        until = time.monotonic() + PATIENCE
+        while not mark.exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        yield "late\n" if mark.exists() else "never\n"
+
+    seen, code = in_terminal(f"sh -c 'read line; touch {mark}; cat -n'", lambda out: out.stream(lines()))
+    assert ("5\tlate" in seen, code) == (True, 0), seen
+    seen, code = in_terminal("head -n 2", lambda out: out.stream(f"{n}\n" for n in range(100_000)))
+    assert (seen, code) == ("0\r\n1\r\n", 0)
+    seen, _ = in_terminal("cat -n", lambda out: out.stream(["one\n", "two\n"]))
+    assert seen == "one\r\ntwo\r\n"
+
+
+def test_ctrl_c_ends_a_stream_and_leaves_the_pager_what_came() -> None:
+    def lines() -> Iterator[str]:
+        yield "one\n" * 10
+        raise KeyboardInterrupt
+
+    seen, code = in_terminal("cat -n", lambda out: out.stream(lines()))
+    assert ("10\tone" in seen, code) == (True, 130), seen
 
 
 def test_status_prints_paths_whole_before_reasons() -> None:

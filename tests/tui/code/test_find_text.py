@@ -58,8 +58,15 @@ async def test_all_files_are_searched(project: str, alice: Svc, open_app: Open, 
 async def test_too_much_to_search_says_what_helps(
     project: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The command that it names searches without a limit."""
     monkeypatch.setattr(code, "SEARCHED", 100)
     async with open_app().run_test(size=(100, 30)) as pilot:
         await settle(pilot)
         await press(pilot, "enter", "2", "F")
-        await sees(pilot, "too much to search here; in a folder of it: grep -r")
+        await sees(pilot, "too much to search at each key; run :grep WORDS")
+        await press(pilot, "colon", *"grep -w return", "enter")
+        await sees(pilot, "src/main.py", "2:    return 2", "not searched: 1 binary file")
+        await press(pilot, "escape", "colon", *"grep return HEAD~1", "enter")
+        await sees(pilot, "2:    return 1")
+        await press(pilot, "escape", "colon", *"grep nowhere", "enter")
+        await sees(pilot, "nothing matches", "exit 1")

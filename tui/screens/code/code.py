@@ -567,9 +567,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         whole = sum(entry.size for entry in tree.entries)
         if whole > SEARCHED:
             self.of.drop_keys()
-            words = (
-                f"all files have {size(whole)}, which is too much to search here; in a folder of it: grep -r"
-            )
+            words = f"all files have {size(whole)}, too much to search at each key; run: svc grep WORDS"
             self.of.say(words, "warn")
             return
 

@@ -4,10 +4,12 @@ there is room, the file around the line under the cursor is shown beside the lis
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from localstore.core.errors import SvcError
 from svc.api import Api
+from svc.flows.search.lines import lines_with
 from tui.client import sentence
 from tui.screens.base import READING_SECONDS
 from tui.screens.choose_beside import ChooseBeside
@@ -53,20 +55,14 @@ def read_texts(api: Api, repo_id: str, seal: str, goes_on: Callable[[], bool]) -
 
 def find(texts: Iterable[FileText], words: str) -> list[Hit]:
     """Returns the first HITS lines that contain `words`, in upper or lower case."""
-    sought, hits = words.casefold(), list[Hit]()
-    for file in texts if sought else ():
-        at = file.folded.find(sought)
-        if at < 0:
-            continue
-        lines, number, counted = file.text.split("\n"), 1, 0
-        while at >= 0:
-            number, counted = number + file.folded.count("\n", counted, at), at
-            hits.append(Hit(file.path, number, lines[number - 1]))
-            if len(hits) >= HITS:
-                return hits
-            end = file.folded.find("\n", at)
-            at = file.folded.find(sought, end) if end >= 0 else -1
-    return hits
+    sought = words.casefold()
+    hits = (
+        Hit(file.path, *line)
+        for file in texts
+        if sought
+        for line in lines_with(file.text, file.folded, sought)
+    )
+    return list(islice(hits, HITS))
 
 
 class Found(Lines):

@@ -70,6 +70,10 @@ def test_refs_and_files_of_the_folder(folder: Path) -> None:
     assert offered(folder, "restore src/") == ["src/a.py", "src/with space.py"]
     assert offered(folder / "src", "blame ") == ["a.py", "with space.py"]
     assert offered(folder, "log v") == ["v1.0"]
+    assert offered(folder, "grep words v") == ["v1.0"]
+    assert offered(folder, "grep words s") == ["src/a.py", "src/with space.py"]
+    assert offered(folder, "grep words v1.0 src/a") == ["src/a.py"]
+    assert offered(folder, "grep ") == [], "a pattern is not known beforehand"
     assert offered(folder, "repo view ") == ["alice/app"]
     assert offered(folder.parent, "switch ") == [], "an unlinked folder knows nothing"
 

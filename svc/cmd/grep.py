@@ -1,0 +1,195 @@
+"""The command `svc grep`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import groupby
+from operator import itemgetter
+from typing import Annotated, Any, Generic, TypeVar
+
+import typer
+
+from localstore.core.errors import EXIT_FAILED, UsageError
+from localstore.core.paths import PROSE, terminal_safe
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.values import TYPED
+from svc.cmd.frame.working_copy import count as counted
+from svc.console import Column, Out, answers
+from svc.flows.search.lines import Pattern, TextLine, compile_pattern
+from svc.flows.search.texts import SearchTexts
+
+T = TypeVar("T")
+PATH, NUMBER, MATCH = "36", "2", "1"  # SGR codes
+LINES = (Column("path"), Column("line"), Column("text"))
+COUNTS = (Column("path"), Column("count"))
+
+
+@answers((*LINES, Column("count")))
+def grep(
+    ctx: Ctx,
+    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="A regular expression, as of Python")],
+    seal: Annotated[
+        str, typer.Argument(metavar="[SEAL]", help="A branch, tag or seal; else this folder as it is")
+    ] = "",
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="[PATH]...", help="Only these files and folders")
+    ] = None,
+    fixed: Annotated[
+        bool, typer.Option("-F", "--fixed-strings", help="PATTERN is plain text, without special characters")
+    ] = False,
+    ignore_case: Annotated[
+        bool, typer.Option("-i", "--ignore-case", help="Upper and lower case are equal")
+    ] = False,
+    whole_words: Annotated[bool, typer.Option("-w", "--word-regexp", help="Only whole words match")] = False,
+    names: Annotated[
+        bool, typer.Option("-l", "--files-with-matches", "--name-only", help="Only the paths")
+    ] = False,
+    count: Annotated[bool, typer.Option("-c", "--count", help="How many lines of each file match")] = False,
+    numbers: Annotated[
+        bool, typer.Option("-n", "--line-number", help="With line numbers, as without this option")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option("-L", "--limit", min=1, metavar="N", help="At most this many")
+    ] = None,
+) -> None:
+    """Search the lines of all files for a pattern
+
+    In a linked folder the files are searched as they are on the disk, edits included: those that a push would
+    send. No server is asked. With SEAL, the files of that seal are searched. With -R and no SEAL, those of
+    the newest seal of the default branch. Outside of a linked folder -R is needed.
+
+    A word after PATTERN that names a file here, or is a pattern such as '*.py', is a PATH. Words after -- are
+    PATHs, too. Paths are printed as in the repository. Binary files are passed over, and their number is
+    printed to stderr. Exits 1 if nothing matches.
+
+    Examples:
+    svc grep 'def [a-z_]+'
+    svc grep -i todo src '*.md'
+    svc grep -Fw 'a.b' v1.0
+    svc grep main HEAD~2 -- src
+    svc grep -l licence -R alice/notes
+    svc grep todo --jq 'map(.path) | unique | .[]'
+    """
+    if names and count:
+        raise UsageError("-l prints paths and -c counts; use one of them")
+    compiled = compile_pattern(pattern, fixed=fixed, ignore_case=ignore_case, whole_words=whole_words)
+    texts = SearchTexts(ctx.obj, *_split(ctx, seal, paths or []))
+    with closing(texts.read()) as files:
+        matches: _Limited[Any]
+        if count or names:
+            matches = _Limited(_count(files, compiled, first=names), limit)
+            _print_counts(ctx.out, matches, names)
+        else:
+            matches = _Limited(_find(files, compiled), limit)
+            _print_lines(ctx.out, matches, compiled)
+    _note_skipped(ctx.out, texts.skipped)
+    if matches.is_cut:
+        ctx.out.note(f"only the first {limit} are printed, and more match; --limit N prints N")
+    if not matches.passed:
+        ctx.out.note("nothing matches")
+        ctx.exit(EXIT_FAILED)
+
+
+class _Limited(Generic[T]):
+    """The first `limit` of some items; None means all. `passed` is how many were taken, and `is_cut` is
+    whether there are more."""
+
+    def __init__(self, items: Iterable[T], limit: int | None) -> None:
+        self._items, self._limit = items, limit
+        self.passed, self.is_cut = 0, False
+
+    def __iter__(self) -> Iterator[T]:
+        for item in self._items:
+            if self.passed == self._limit:
+                self.is_cut = True
+                return
+            self.passed += 1
+            yield item
+
+
+def _split(ctx: Ctx, seal: str, paths: list[str]) -> tuple[str, list[str]]:
+    """Return SEAL and PATHs of the command line. Words after `--` are paths, unless PATTERN is after it,
+    too."""
+    words = [seal, *paths]
+    typed = ctx.meta[TYPED]
+    after = len(typed) - typed.index("--") - 1 if "--" in typed else 0
+    if "--" in words:
+        before, named = words[: words.index("--")], words[words.index("--") + 1 :]
+    elif 0 < after <= len(words) and (seal or paths):
+        before, named = words[:-after], words[-after:]
+    else:
+        return seal, paths
+    if not before:
+        return "", named
+    return before[0], [*before[1:], *named]
+
+
+def _find(files: Iterable[tuple[str, str]], pattern: Pattern) -> Iterator[tuple[str, TextLine]]:
+    for path, text in files:
+        for line in pattern.lines_of(text):
+            yield path, line
+
+
+def _count(files: Iterable[tuple[str, str]], pattern: Pattern, *, first: bool) -> Iterator[tuple[str, int]]:
+    """Yields (path, number of lines that match) of the files that match. With `first`, the number is 1,
+    because a file is read only up to its first match."""
+    for path, text in files:
+        lines = pattern.lines_of(text)
+        number = int(next(lines, None) is not None) if first else sum(1 for _ in lines)
+        if number:
+            yield path, number
+
+
+def _print_counts(out: Out, matches: Iterable[tuple[str, int]], names: bool) -> None:
+    if out.format.as_data:
+        rows = ({"path": path, "count": number} for path, number in matches)
+        out.rows(rows, COUNTS[:1] if names else COUNTS)
+        return
+    out.stream(f"{_path(out, path)}{'' if names else f':{number}'}\n" for path, number in matches)
+
+
+def _print_lines(out: Out, matches: Iterable[tuple[str, TextLine]], pattern: Pattern) -> None:
+    if out.format.as_data:
+        out.rows(({"path": path, "line": line.number, "text": line.text} for path, line in matches), LINES)
+    elif out.terminal:
+        groups = enumerate(groupby(matches, itemgetter(0)))
+        out.stream(
+            ("\n" if at else "") + _block(out, path, (line for _, line in lines), pattern)
+            for at, (path, lines) in groups
+        )
+    else:
+        out.stream(f"{path}:{line.number}:{line.text}\n" for path, line in matches)
+
+
+def _block(out: Out, path: str, lines: Iterable[TextLine], pattern: Pattern) -> str:
+    """Return the matching lines of one file, below its path, for a terminal."""
+    rows = (f"{out.style(f'{line.number}:', NUMBER)}{_mark(out, line.text, pattern)}\n" for line in lines)
+    return f"{_path(out, path)}\n{''.join(rows)}"
+
+
+def _mark(out: Out, text: str, pattern: Pattern) -> str:
+    """Return a line for a terminal, with what matches in bold."""
+    parts, at = list[str](), 0
+    for start, end in pattern.spans_in(text) if out.colours else ():
+        parts += [_safe(text[at:start]), out.style(_safe(text[start:end]), MATCH)]
+        at = end
+    return "".join([*parts, _safe(text[at:])])
+
+
+def _safe(text: str) -> str:
+    return terminal_safe(text, keep=PROSE)
+
+
+def _path(out: Out, path: str) -> str:
+    return out.style(terminal_safe(path), PATH) if out.terminal else path
+
+
+def _note_skipped(out: Out, skipped: dict[str, int]) -> None:
+    words = [
+        counted(skipped["binary"], "binary file") if "binary" in skipped else "",
+        counted(skipped["unreadable"], "unreadable file") if "unreadable" in skipped else "",
+        f"{skipped['left out']} that a push skips (svc status lists them)" if "left out" in skipped else "",
+    ]
+    if skipped:
+        out.note(f"not searched: {', '.join(word for word in words if word)}")

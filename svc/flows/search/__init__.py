@@ -1,0 +1,1 @@
+"""Searches in the texts of a folder or of a seal."""
