@@ -12,7 +12,7 @@ from textual.containers import Horizontal
 from textual.timer import Timer
 
 from localstore.agent.talk import PersonOnBranch
-from localstore.core.model.history import Blame, Blob, Tree
+from localstore.core.model.history import Blame, BlameRange, Blob, Tree
 from svc.console.table import size
 from tui import contents
 from tui.actions import Action
@@ -141,7 +141,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         if self.replaying and action.id == "back":
             return "end the replay"
         if action.id == "open" and self._mode == "file" and lines is self.query_one("#file", Lines):
-            return ""
+            return "seal" if self._blamed is not None else ""
         on_file = (
             isinstance(tree.key, tuple) and tree.key[0] == "file" if lines is tree else self.path is not None
         )
@@ -232,6 +232,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         """Write the titles of the panes and the positions of the cursors into the frames."""
         tree, file = self.query_one("#tree", Lines), self.query_one("#file", Lines)
         title, words = self._headed
+        if (blamed := self._blamed) is not None:
+            words = safe(blamed.message.strip().partition("\n")[0]) or "no message"
         if self.wide:
             self.query_one("#tree_pane", Pane).name_frame(
                 safe(self.folder or self.of.repo.name), tree.position
@@ -380,6 +382,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self.follow(str(event.key))
         elif self._mode == "history":
             self.show_seal(str(self.query_one("#file", Lines).key))
+        elif (blamed := self._blamed) is not None:
+            self.show_seal(blamed.seal_id)
 
     def open_file(self, path: str, *, glimpsed: bool = False) -> None:
         """Show a file at the seal of the screen. `glimpsed`: the file is only a preview, because the cursor
@@ -508,6 +512,15 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self._load_blame()
         elif self._blob is not None:
             self._show_text(self._text)
+            self.of.show_keys()
+
+    @property
+    def _blamed(self) -> BlameRange | None:
+        """The lines around the cursor that one seal changed last, together with that seal. None if the blame
+        is not shown."""
+        file = self.query_one("#file", Lines)
+        rows, number = file.rows, file.key
+        return rows.find_blame(number) if isinstance(rows, Source) and isinstance(number, int) else None
 
     def _load_blame(self) -> None:
         repo, seal, path = self.of.repo, self.of.seal, self.path
@@ -518,6 +531,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             if blame.path == self.path and self._blob is not None:
                 self._blame = blame
                 self._show_text(self._text)
+                self.of.show_keys()
 
         self.svc.load(contents.blame(repo.id, seal, path), paint)
 
