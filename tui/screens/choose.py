@@ -22,6 +22,7 @@ class Choose(Card):
 
     LINES: type[Lines] = Lines
     ENTER, SIGN = "choose", "type to filter"
+    left: Callable[[], object] = staticmethod(lambda: None)  # called once esc has closed the card
 
     def __init__(
         self,
@@ -84,6 +85,11 @@ class Choose(Card):
 
     def prompt_left(self) -> None:
         self.do_back()
+
+    def do_back(self) -> None:
+        super().do_back()
+        if self not in self.app.screen_stack:
+            self.left()
 
 
 class ChooseSeveral(Choose):

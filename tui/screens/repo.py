@@ -96,6 +96,7 @@ class RepoScreen(RepoPage):
         self._views: dict[int, View] = {}
         self._tab = tab
         self._left = False
+        self._origin: int | None = None  # the tab from which a key has led to an action in Code
         self._counts: dict[str, str] = {}  # of tabs that were not opened, by the key of the read
         self._counted_at: dict[str, float] = {}  # when each was asked for last, by the monotonic clock
 
@@ -236,6 +237,7 @@ class RepoScreen(RepoPage):
 
     def show_tab(self, number: int) -> None:
         _, kind = TABS[number - 1]
+        self._origin = None
         if self.view is not None:
             self.view.display = False
         self._tab = number
@@ -351,7 +353,9 @@ class RepoScreen(RepoPage):
 
     def act_in_code(self, name: str) -> None:
         self.hold_keys(READING_SECONDS)
+        origin = self._tab
         self.show_tab(TABS_CODE)
+        self._origin = origin
         code = self._views[TABS_CODE]
 
         def act() -> None:
@@ -361,6 +365,15 @@ class RepoScreen(RepoPage):
                 self.release_keys()
 
         code.call_after_refresh(act)  # after it has the focus
+
+    def stay_in_code(self) -> None:
+        self._origin = None
+
+    def return_from_code(self) -> bool:
+        if self._origin is None:
+            return False
+        self.show_tab(self._origin)
+        return True
 
     def _go_to_file(self, path: str) -> None:
         view = self._views[TABS_CODE]
@@ -381,7 +394,7 @@ class RepoScreen(RepoPage):
     def do_back(self) -> None:
         if self.view is not None and self.view.leave_filter():
             return
-        if self.view is None or not self.view.back():
+        if self.view is None or not (self.view.back() or self.return_from_code()):
             super().do_back()
 
     @property

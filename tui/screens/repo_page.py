@@ -44,6 +44,14 @@ class RepoPage(Base):
         """Show the tab Code, and run an action there. `name`: the method of the tab that runs it."""
         raise NotImplementedError
 
+    def stay_in_code(self) -> None:
+        """Called when the user has chosen something in the tab Code. Esc does not return from there to the
+        tab whose key has led there any more."""
+
+    def return_from_code(self) -> bool:
+        """Show the tab again whose key has led to the tab Code. Returns False if no key has."""
+        return False
+
     def go_to(self, name: str, seal: str | None) -> None:
         """Show the repository at another branch, tag or seal. `name`: the name of the branch or tag."""
         if seal != self.seal:

@@ -198,6 +198,27 @@ async def test_blame_has_whole_seals_where_there_is_room_and_short_ages(project:
         assert f" {head[:4]} " in next(row for row in text.splitlines() if "return 2" in row)
 
 
+@pytest.mark.parametrize("width", [80, 120])
+async def test_blame_opens_seals(project: str, open_app: Open, width: int) -> None:
+    async with open_app().run_test(size=(width, 30)) as pilot:
+        await opened(pilot, "t", *"main", "enter")
+        text = await sees(pilot, "return 2", "2 lines")
+        assert "enter seal" not in text
+        await press(pilot, "B")
+        text = await sees(pilot, "First", "enter seal")
+        assert "Second" not in text
+        await press(pilot, "j")
+        text = await sees(pilot, "Second", "enter seal")
+        assert "First" not in text
+        await press(pilot, "enter")
+        await sees(pilot, "/project  seal ", "Second", "signed", "+    return 2")
+        await press(pilot, "escape", "B")
+        text = await sees(pilot, "return 2", "2 lines")
+        assert "enter seal" not in text and "Second" not in text
+        await press(pilot, "enter")
+        await sees(pilot, "return 2", "2 lines")
+
+
 async def test_without_a_preview_the_history_is_of_the_file_under_the_cursor(
     project: str, alice: Svc, open_app: Open
 ) -> None:

@@ -47,6 +47,38 @@ async def test_the_readme_is_as_wide_as_the_terminal_and_can_be_read(
         assert max(map(len, (row.rstrip() for row in rows if "story" in row))) > 90
 
 
+async def test_keys_that_act_in_code_come_back_to_the_overview(
+    project: str, open_app: Callable[..., SvcApp]
+) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2")
+        await press(pilot, "t", *"main", "enter")
+        await sees(pilot, "return 2", "2 lines")
+        await press(pilot, "1")
+        await sees(pilot, "Read me.", "h history")
+        await press(pilot, "h")
+        await sees(pilot, "history of project · main", "First", "Second", "seal ")
+        await press(pilot, "enter")
+        await sees(pilot, "/project  seal ")
+        await press(pilot, "escape")
+        await sees(pilot, "history of project · main")
+        await press(pilot, "escape")
+        await sees(pilot, "Read me.", "h history", "F search files", "o newest seal")
+        for key, card in (("t", "find file"), ("F", "search in all files")):
+            await press(pilot, key)
+            await sees(pilot, f"─ {card} ─")
+            await press(pilot, "escape")
+            text = await sees(pilot, "Read me.", "o newest seal")
+            assert f"─ {card} ─" not in text
+        await press(pilot, "2")
+        await sees(pilot, "return 2", "src/main.py")  # the file that was open there
+        await press(pilot, "1", "t", *"main", "enter")
+        await sees(pilot, "return 2", "2 lines")
+        await press(pilot, "escape")
+        assert "o newest seal" not in await sees(pilot, "return 2", "main.py")
+
+
 async def test_a_readme_is_a_page_and_its_links_open_files(
     project: str, alice: Svc, open_app: Callable[..., SvcApp]
 ) -> None:

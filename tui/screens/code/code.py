@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.timer import Timer
 
 from localstore.agent.talk import PersonOnBranch
-from localstore.core.model.history import Blame, Blob, Tree
+from localstore.core.model.history import Blame, BlameRange, Blob, Tree
 from svc.console.table import size
 from tui import contents
 from tui.actions import Action
@@ -30,7 +31,7 @@ from tui.screens.code.replay import Replay
 from tui.screens.code.words import SEARCH
 from tui.screens.facts import Facts
 from tui.screens.split import REST
-from tui.text import Part, safe
+from tui.text import Part, fit, safe
 from tui.texts import Texts, is_markdown, item, linked_path
 from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
@@ -141,7 +142,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         if self.replaying and action.id == "back":
             return "end the replay"
         if action.id == "open" and self._mode == "file" and lines is self.query_one("#file", Lines):
-            return ""
+            return "seal" if self._blamed is not None else ""
         on_file = (
             isinstance(tree.key, tuple) and tree.key[0] == "file" if lines is tree else self.path is not None
         )
@@ -232,6 +233,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         """Write the titles of the panes and the positions of the cursors into the frames."""
         tree, file = self.query_one("#tree", Lines), self.query_one("#file", Lines)
         title, words = self._headed
+        if (blamed := self._blamed) is not None:
+            words = safe(blamed.message.strip().partition("\n")[0]) or "no message"
         if self.wide:
             self.query_one("#tree_pane", Pane).name_frame(
                 safe(self.folder or self.of.repo.name), tree.position
@@ -240,7 +243,9 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self.query_one("#file_pane", Pane).name_frame(named, file.position)
         else:
             place = file.position if self._mode == "history" else words
-            self.query_one("#file_title", Line).put(((f" {title}", "title"),), ((f"{place} ", "dim"),))
+            room = max(self.app.size.width // 2, self.app.size.width - cell_len(title) - 4)
+            right = (*fit(((place, "dim"),), room), (" ", "dim"))
+            self.query_one("#file_title", Line).put(((f" {title}", "title"),), right)
 
     def _head(self, title: str, words: str) -> None:
         self._headed = title, words
@@ -380,6 +385,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self.follow(str(event.key))
         elif self._mode == "history":
             self.show_seal(str(self.query_one("#file", Lines).key))
+        elif (blamed := self._blamed) is not None:
+            self.show_seal(blamed.seal_id)
 
     def open_file(self, path: str, *, glimpsed: bool = False) -> None:
         """Show a file at the seal of the screen. `glimpsed`: the file is only a preview, because the cursor
@@ -395,7 +402,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             file.show(())
             file.waiting = "◐ asking the server"
             self._head(safe(path), "")
-        self.path, self._mode, self._playing = path, "file", None
+        self.path, self._mode, self._playing, self._kept = path, "file", None, ""
         self._glimpsed, self._glimpsed_path = glimpsed, (path, False)
         self._rests_no_more()
         self._arrange()
@@ -508,6 +515,15 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self._load_blame()
         elif self._blob is not None:
             self._show_text(self._text)
+            self.of.show_keys()
+
+    @property
+    def _blamed(self) -> BlameRange | None:
+        """The lines around the cursor that one seal changed last, together with that seal. None if the blame
+        is not shown."""
+        file = self.query_one("#file", Lines)
+        rows, number = file.rows, file.key
+        return rows.find_blame(number) if isinstance(rows, Source) and isinstance(number, int) else None
 
     def _load_blame(self) -> None:
         repo, seal, path = self.of.repo, self.of.seal, self.path
@@ -518,6 +534,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             if blame.path == self.path and self._blob is not None:
                 self._blame = blame
                 self._show_text(self._text)
+                self.of.show_keys()
 
         self.svc.load(contents.blame(repo.id, seal, path), paint)
 
@@ -580,17 +597,22 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self.go_to_file(hit.path)
 
         kept_texts = self._searched[1] if self._searched[0] == seal else None
-        self.app.push_screen(
-            FindText(kept_texts, lambda goes_on: read_texts(client.api, repo_id, seal, goes_on), keep, chosen)
+        card = FindText(
+            kept_texts, lambda goes_on: read_texts(client.api, repo_id, seal, goes_on), keep, chosen
         )
+        card.left = self.of.return_from_code
+        self.app.push_screen(card)
 
     def _find_file_in(self, tree: Tree) -> None:
         from tui.screens.code.find_file import FindFile
 
         if self.of.seal is not None:
-            self.app.push_screen(FindFile(self.of.repo.id, self.of.seal, tree, self.go_to_file))
+            card = FindFile(self.of.repo.id, self.of.seal, tree, self.go_to_file)
+            card.left = self.of.return_from_code
+            self.app.push_screen(card)
 
     def go_to_file(self, path: str) -> None:
+        self.of.stay_in_code()
         self._load_folder(path.rpartition("/")[0], ("file", path))
         self.open_file(path)
         self._focus("file")
@@ -637,13 +659,17 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             return True
         if self._mode == "history":
             self._mode = "file"
+            before, self._kept = self._kept, ""
             self._arrange()
-            if self._blob is None:
+            if before and self.path is None:
+                self.open_file(before, glimpsed=self._glimpsed)
+            elif self._blob is None:
                 self.query_one("#file", Lines).show(())
                 self._head("", "")  # until the preview of the row under the cursor
             elif not self.show_picture(self._blob):
                 self._show_text(self._text)
             self._focus("file" if self.path and (self.wide or not self._glimpsed) else "tree")
+            self.of.return_from_code()
             return True
         if self.path is not None and not self.wide:
             self.path = None

@@ -32,6 +32,10 @@ class FileView(View):
         """Whether there is room for two panes."""
         raise NotImplementedError
 
+    def leave_replay(self) -> bool:
+        """End the replay and show the file again. Returns False if there was no replay."""
+        raise NotImplementedError
+
     def open_file(self, path: str, *, glimpsed: bool = False) -> None:
         raise NotImplementedError
 

@@ -29,6 +29,7 @@ class History(Differing, FileView):
     """Shows the history of a file in the tab Code. The list `file` contains its seals, and `seal_pane` shows
     what the seal under the cursor changed."""
 
+    _kept = ""  # the file that was open before the history of the branch, "" for none
     _seals: Sequence[SealSummary] = ()
     _seal = ""  # the one that `seal_pane` shows
     _checked: contents.CheckedSeal | None = None  # the same one
@@ -130,6 +131,16 @@ class History(Differing, FileView):
 
     def do_history(self) -> None:
         self._take_file_under_cursor()
+        self._show_history()
+
+    def show_history_of_branch(self) -> None:
+        """Show the history of all files, whichever file is open."""
+        self.leave_replay()
+        if self.path is not None:
+            self._kept, self.path = self.path, None
+        self._show_history()
+
+    def _show_history(self) -> None:
         repo, path, ref = self.of.repo, self.path, self.of.ref_name
         self._mode = "history"
         self._arrange()

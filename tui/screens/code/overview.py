@@ -441,7 +441,7 @@ class Overview(View):
         self.of.act_in_code("do_search_files")
 
     def do_history(self) -> None:
-        self.of.act_in_code("do_history")
+        self.of.act_in_code("show_history_of_branch")
 
     def do_copy(self) -> None:
         """Copy the command line that clones the repository."""

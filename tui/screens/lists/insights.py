@@ -368,7 +368,7 @@ class Insights(Split):
         if (name := self._repos.get(str(event.key))) is not None:
             self.svc.run_words(["repo", "view", name])
         elif event.key in HISTORY:
-            self.of.act_in_code("do_history")
+            self.of.act_in_code("show_history_of_branch")
         elif (key := GOES.get(str(event.key))) is not None:
             self.svc.press(key)
 
