@@ -27,7 +27,7 @@ async def page(view: View, query: PageQuery) -> Page[Check]:
 
 
 async def enable(view: View, name: str) -> Check:
-    """Enable a check: it has to pass before a proposal is merged
+    """Enable a check: merges wait for it where the rule of the base branch asks for checks
 
     A check that has never reported can be enabled too.
     """

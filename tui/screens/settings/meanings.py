@@ -30,7 +30,8 @@ MEANINGS: dict[tuple[str, str], str] = {
     ),
     ("Automation", "add"): "Have another program told what happens here. Its secret is shown once.",
     ("Checks", "check"): (
-        "A check that has to pass before a proposal is merged, if it is switched on. Enter switches it."
+        "A check that is required on every seal, if it is switched on. Merges wait for it where the rule of "
+        "the base branch asks for checks. Enter switches it."
     ),
     ("Checks", "rule"): (
         "What a branch, or all branches of a pattern, ask of a merge: reviews, checks, resolved threads."
