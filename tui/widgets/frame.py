@@ -219,7 +219,7 @@ class Prompt(Input):
     ) -> Style:
         """Returns the style of a part of the input line. The cursor is reversed text, and the placeholder of
         an empty text is dim."""
-        if "input--cursor" in names:
+        if "input--cursor" in names or "input--selection" in names:
             return CURSOR
         if "input--placeholder" in names:
             return THEMES[getattr(self.app, "colours", "terminal")]["dim"]
@@ -277,7 +277,7 @@ class Prompt(Input):
                 self._report()
                 self._space()
             else:
-                self.insert_text_at_cursor(letter)
+                self.replace(letter, *sorted(self.selection))  # a selected text is typed over
         self._ready.set()
 
     async def on_key(self, event: Key) -> None:

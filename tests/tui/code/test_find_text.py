@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.tui.test_typed_ahead import burst
 from tui.app import SvcApp
 from tui.screens.code import code
 from tui.screens.code.find_text import HITS, FileText, Hit, find
+from tui.widgets.lines import Lines
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -53,6 +55,38 @@ async def test_all_files_are_searched(project: str, alice: Svc, open_app: Open, 
         assert "search in all files" in text
         await press(pilot, "escape", "space", *"search in all")
         await sees(pilot, "search in all files")
+
+
+async def test_a_search_goes_on_in_the_opened_file_and_begins_with_the_last_words(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    Path("long.py").write_text("x = 1\n" * 3 + "needle = 2\n" + "x = 1\n" * 60 + "needle = 3\n")
+    assert alice("push", "-m", "Third").code == 0
+    app = open_app()
+    async with app.run_test(size=(140, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2")
+        await sees(pilot, "README.md", "F search files")
+        await press(pilot, "F", *"needle")
+        await sees(pilot, "2 lines in 1 file")
+        await press(pilot, "enter")
+        text = await sees(pilot, " 4 needle = 2", "n next match", "4 of 65")
+        assert "needle = 3" not in text
+        lines = app.screen.query_one("#file", Lines)
+        line = next(lines.render_line(y) for y in range(10) if "needle" in lines.render_line(y).text)
+        assert [segment.text for segment in line if segment.text == "needle"]  # marked, so by itself
+        await press(pilot, "n")
+        await sees(pilot, "65 needle = 3", "2 of 2")
+        await press(pilot, "N")
+        await sees(pilot, " 4 needle = 2", "1 of 2")
+        await press(pilot, "F")
+        await sees(pilot, "2 lines in 1 file", "/ needle")
+        await press(pilot, *"return")
+        await sees(pilot, "src/main.py:2  return 2", "1 line in 1 file", "/ return")
+        await press(pilot, "escape", "F")
+        await sees(pilot, "src/main.py:2  return 2", "/ return")
+        await press(pilot, "enter")
+        await sees(pilot, "2     return 2", "2 of 2")
 
 
 async def test_too_much_to_search_says_what_helps(

@@ -100,6 +100,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self._bright = ""  # the pane that has the focus, or had it last
         self._made_for = 0  # columns of the terminal that the page was made for
         self._searched: tuple[str, list[FileText] | None] = ("", None)  # a seal, and its texts
+        self._sought = ""  # what was searched for last in all files
         self._source = False  # whether Markdown is shown as it is written
         self.texts: Texts = Texts(self, self._repaint)
 
@@ -594,13 +595,24 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
 
         def chosen(hit: Hit) -> None:
             self._goto, self._source = hit.line, self._source or is_markdown(hit.path)
+            self._sought = card.sought
+            self.query_one("#file", Lines).filter(card.sought)
             self.go_to_file(hit.path)
+            self.of.say("n next match   N previous", "dim")
+
+        def left() -> None:
+            self._sought = card.sought
+            self.of.return_from_code()
 
         kept_texts = self._searched[1] if self._searched[0] == seal else None
         card = FindText(
-            kept_texts, lambda goes_on: read_texts(client.api, repo_id, seal, goes_on), keep, chosen
+            kept_texts,
+            lambda goes_on: read_texts(client.api, repo_id, seal, goes_on),
+            keep,
+            chosen,
+            self._sought,
         )
-        card.left = self.of.return_from_code
+        card.left = left
         self.app.push_screen(card)
 
     def _find_file_in(self, tree: Tree) -> None:

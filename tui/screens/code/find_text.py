@@ -77,7 +77,8 @@ class Found(Lines):
 class FindText(ChooseBeside):
     """A card in which the user searches in the texts of a seal. `texts`: what was read before, None if it is
     to be read with `read` on a thread. `keep`: called with what was read. `chosen`: called with the path and
-    the line that the user chooses."""
+    the line that the user chooses. `before`: the words that were sought last. The card begins with them, and
+    a letter that is typed first takes their place."""
 
     LINES = Found
     LIST_SHARE = 55
@@ -90,11 +91,12 @@ class FindText(ChooseBeside):
         read: Callable[[Callable[[], bool]], tuple[list[FileText], bool]],
         keep: Callable[[list[FileText]], None],
         chosen: Callable[[Hit], None],
+        before: str = "",
     ) -> None:
         super().__init__("search in all files", (), chosen)
         self._texts, self._read, self._keep = texts, read, keep
         self._is_whole = True  # whether all texts were read
-        self._words = ""
+        self._words, self._before = "", before
         self._hits: list[Hit] = []
         self._entered: str | None = None  # what was entered before the texts were there
 
@@ -116,6 +118,18 @@ class FindText(ChooseBeside):
                 self.svc.later(lambda: self._take_texts(texts, is_whole))
 
         self.svc.run_worker(work, thread=True, group="texts", exclusive=True, exit_on_error=False)
+
+    @property
+    def sought(self) -> str:
+        """The typed words."""
+        return self._words
+
+    def do_filter(self, typed: str = "") -> None:
+        before, self._before = self._before, ""
+        super().do_filter(typed or before)
+        if before and self._prompt is not None:
+            self._prompt.action_select_all()
+            self._list_lines(before)
 
     def title_parts(self) -> Sequence[Part]:
         words = ""
