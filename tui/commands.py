@@ -38,6 +38,7 @@ class Parameter(NamedTuple):
 
 
 REPO = Parameter("repo", "the repository, OWNER/NAME", spelled=("--repo", "-R"))
+OF_A_REPO = frozenset({"issue", "pr", "label", "repo", "log", "show", "blame"})  # first words of commands
 YES = Parameter("yes", "answer yes to every question", flag=True, spelled=("--yes", "-y"))
 
 
