@@ -32,7 +32,7 @@ from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
 from tui.colouring import COLOURING
-from tui.commands import Commands, Parameter, missing, parse_values, words_of
+from tui.commands import OF_A_REPO, Commands, Parameter, missing, parse_values, words_of
 from tui.display.hyperlinks import terminal_opens
 from tui.display.screen import Overlay
 from tui.drafts import Drafts
@@ -50,8 +50,6 @@ from tui.widgets.picture import over
 T = TypeVar("T")
 Sends = Literal["change", "asked", "timer"]  # why the outbox is sent
 
-# First words of commands.
-OF_A_REPO = frozenset({"issue", "pr", "label", "repo", "log", "show", "blame", "grep"})
 SEAL = "seal"
 MACHINE = "machine"  # the action that is absent over SSH
 # Parameters that screens know by name.
@@ -104,6 +102,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
         self.declined: set[tuple[str, str]] = set()  # rows of the inbox, by id and time
         self.pressed = ""  # the key whose action runs
+        self._typed_lines: list[str] = []  # command lines that were run, the newest first
         self._outbox_seen: object = None  # the state of the outbox when it was read last
         self.news = News(self)
         self._painted = False
@@ -675,7 +674,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         from tui.screens.command.line import CommandLine
 
         if self.commands is not None:
-            self.push_screen(CommandLine(self.commands, self.known_for))
+            self.push_screen(CommandLine(self.commands, self.known_for, self._typed_lines))
 
     def open_form(self, path: str, **values: str) -> None:
         """Open a form for the parameters of a command. The form is filled with `values` and with values from

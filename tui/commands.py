@@ -38,6 +38,8 @@ class Parameter(NamedTuple):
 
 
 REPO = Parameter("repo", "the repository, OWNER/NAME", spelled=("--repo", "-R"))
+# First words of commands that are about one repository.
+OF_A_REPO = frozenset({"issue", "pr", "label", "repo", "log", "show", "blame", "grep"})
 YES = Parameter("yes", "answer yes to every question", flag=True, spelled=("--yes", "-y"))
 
 

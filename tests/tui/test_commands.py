@@ -98,6 +98,45 @@ async def test_a_command_line_is_completed_and_filled_in(issue: str, alice: Svc,
         assert "Typed" in await press(pilot, "escape", "r")
 
 
+async def test_up_brings_back_the_lines_that_were_run(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        for line in ("issue label add 1", "pr view 7", "issue label add 1"):
+            await press(pilot, "colon", *line, "enter")
+            await settle(pilot)
+            await press(pilot, "escape")
+        await sees(pilot, "keys here")
+        await press(pilot, "colon")
+        await sees(pilot, "up brings the last command", "enter run")
+        assert ": svc issue label add 1" in await press(pilot, "up")
+        assert ": svc pr view 7" in await press(pilot, "up")
+        assert ": svc pr view 7" in await press(pilot, "up")
+        assert ": svc issue label add 1" in await press(pilot, "down")
+        await press(pilot, "down", *"issue c")
+        candidates = pilot.app.screen.query_one("#candidates", Lines)
+        before = candidates.key
+        assert ": svc issue c" in await press(pilot, "down")
+        assert candidates.key != before
+        await press(pilot, "up")
+        assert candidates.key == before
+
+
+async def test_the_heading_names_the_command_and_what_it_is_about(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "colon")
+        assert issue not in str(pilot.app.screen.query_one("#card").border_title)
+        await press(pilot, *"issue list")
+        assert f"svc issue list  {issue}" in str(pilot.app.screen.query_one("#card").border_title)
+        await press(pilot, "ctrl+u", *"repo list")
+        title = str(pilot.app.screen.query_one("#card").border_title)
+        assert "svc repo list" in title and issue not in title
+        await press(pilot, "escape", "space")
+        await sees(pilot, "enter run")
+
+
 async def test_a_command_line_asks_for_what_it_lacks(issue: str, open_app: Open) -> None:
     async with open_app().run_test(size=(100, 24)) as pilot:
         await settle(pilot)

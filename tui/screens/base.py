@@ -335,6 +335,7 @@ class Base(Screen[None], inherit_bindings=False):
         label: str = "",
         question: PromptQuestion | None = None,
         send: Callable[[str], None] | None = None,
+        move: Callable[[int], None] | None = None,
     ) -> None:
         """Open the prompt. It begins with `label`, and shows `sign` as long as nothing is typed. If `label`
         is empty, the beginning of `sign` is used as the label. Enter calls `done` with the typed text. Each
@@ -343,7 +344,7 @@ class Base(Screen[None], inherit_bindings=False):
         `answers`: for a prompt that one key answers, the keys and what they mean. `space`: called when the
         space key is pressed. `enter`: a word for what enter does. `question`: the question that the prompt
         answers, shown in a frame over the screen. `send`: called with the typed text when ctrl+s is
-        pressed."""
+        pressed. `move`: called with -1 and 1 at up and down, in place of moving the cursor in the list."""
         back = self.focused
 
         def left_for(then: Callable[[str], None]) -> Callable[[str], None]:
@@ -361,7 +362,7 @@ class Base(Screen[None], inherit_bindings=False):
                     self.show_frame()  # a filter may be another one now
             self.prompt_left()
 
-        move = filtered.move if filtered else None
+        move = move or (filtered.move if filtered else None)
         if not label and not answers:
             label, sign = _split_label(sign)
         prompt = Prompt(

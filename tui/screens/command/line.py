@@ -6,31 +6,57 @@ from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
 
-from tui.commands import Commands, Parameter
+from tui.commands import OF_A_REPO, Commands, Parameter, parse_values
 from tui.screens.card import Card
 from tui.text import Part, safe
+from tui.widgets.frame import Prompt
 from tui.widgets.lines import Item, Lines, sequence
 
 
 class CommandLine(Card):
     """A card in which the user types a command line. Tab completes it to the candidate under the cursor, and
-    enter runs it. `known`: returns those parameters of a command that the screen below supplies."""
+    enter runs it. On an empty line, up brings the command lines that were run before, the newest first.
+    `values`: returns those parameters of a command that the screen below supplies. `typed`: the lines that
+    were run before. A line that is run now is put at its beginning."""
 
     WIDTH = 120
 
     def __init__(
-        self, commands: Commands, values: Callable[[str, Sequence[Parameter]], dict[str, str]]
+        self,
+        commands: Commands,
+        values: Callable[[str, Sequence[Parameter]], dict[str, str]],
+        typed: list[str],
     ) -> None:
         super().__init__()
-        self._commands, self._values = commands, values
+        self._commands, self._values, self._typed = commands, values, typed
         self._line = ""
+        self._brought = -1  # the place of the line in `typed` that was brought back; -1 if none was
 
     def content(self) -> ComposeResult:
         yield Lines(empty="no command begins like this; enter runs it as it stands", id="candidates")
 
     def title_parts(self) -> Sequence[Part]:
-        place = self.svc.here()
-        return ((" svc", "title"), (f"  {safe(place)}" if place else "", "dim"), ("  tab completes", "dim"))
+        words = self._line.split()
+        path = self._commands.path_in(words)
+        about = self._repo_of(path, words[len(path.split()) :]) if path else ""
+        brings = ", up brings the last command" if self._typed and not self._line else ""
+        return (
+            (f" svc {path}".rstrip(), "title"),
+            (f"  {safe(about)}" if about else "", "dim"),
+            (f"  tab completes{brings}", "dim"),
+        )
+
+    def _repo_of(self, path: str, words: Sequence[str]) -> str:
+        """Returns the repository that a command is about: the one that is typed or, if the command is about
+        a repository, the one that is shown. Returns "" if there is none, or if an option is unknown."""
+        fields = self._commands.fields(path)
+        typed = parse_values(fields, words)
+        if typed is None:
+            return ""
+        first = path.partition(" ")[0]
+        repo = self.svc.here() if first in OF_A_REPO and first != "repo" else ""  # "repo list" is about all
+        values = {**self._values(path, fields), **typed}
+        return values.get("repository", "") or typed.get("repo", "") or repo
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -40,7 +66,32 @@ class CommandLine(Card):
 
     def _type(self, value: str = "") -> None:
         lines = self.query_one("#candidates", Lines)
-        self.ask("", self._done, self._list_candidates, value, self._complete, filtered=lines, label=": svc")
+        self.ask(
+            "",
+            self._done,
+            self._list_candidates,
+            value,
+            self._complete,
+            filtered=lines,
+            enter="run",
+            label=": svc",
+            move=self._step,
+        )
+
+    def _step(self, step: int) -> None:
+        """Bring back a line that was run before if nothing is typed, or if such a line was brought back.
+        Otherwise move the cursor in the list of candidates."""
+        prompt, typed = self.query_one(Prompt), self._typed
+        brought = typed[self._brought] if self._brought >= 0 else ""
+        if prompt.value != brought:
+            brought, self._brought = "", -1
+        place = self._brought - step
+        if (prompt.value and not brought) or place < -1 or not typed:
+            self.query_one("#candidates", Lines).move(step)
+            return
+        self._brought = min(place, len(typed) - 1)
+        prompt.value = typed[self._brought] if self._brought >= 0 else ""
+        prompt.cursor_position = len(prompt.value)
 
     def _complete(self, line: str) -> str:
         """Returns the command line, completed to the candidate under the cursor."""
@@ -49,6 +100,9 @@ class CommandLine(Card):
 
     def _done(self, line: str) -> None:
         self.app.pop_screen()
+        line = line.strip().removeprefix("svc ").strip()
+        if line:
+            self._typed[:] = [line, *(other for other in self._typed if other != line)]
         self.svc.run_line(line)
 
     def prompt_left(self) -> None:
@@ -57,7 +111,10 @@ class CommandLine(Card):
     # --- candidates
 
     def _list_candidates(self, line: str) -> None:
+        before = self.title_parts()
         self._line = line.lstrip().removeprefix("svc ") if line.startswith("svc ") else line.lstrip()
+        if self.title_parts() != before:
+            self.show_frame()
         candidates = self._candidates()
         self.query_one("#candidates", Lines).show(
             sequence(candidates), candidates[0].key if candidates else None

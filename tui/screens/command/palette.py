@@ -137,7 +137,9 @@ class Palette(Help):
     def do_filter(self) -> None:
         lines = self.query_one("#actions", Lines)
         sign = "type to filter"
-        self.ask(sign, lambda text: self._run(lines.key), lines.filter, filtered=lines, label="/")
+        self.ask(
+            sign, lambda text: self._run(lines.key), lines.filter, filtered=lines, enter="run", label="/"
+        )
 
     def prompt_left(self) -> None:
         self.do_back()
