@@ -50,26 +50,16 @@ class Checks(Panel):
             self._rule(name)
         elif name:
             enabled = any(each.name == name and each.enabled for each in self._checks)
-            self._switch(name, not enabled)
+            self.act(check.DISABLE if enabled else check.ENABLE, name=name)
         else:
             self.ask_for_check()
 
     def ask_for_check(self) -> None:
         def done(typed: str) -> None:
             if typed.strip():
-                self._switch(typed.strip(), True)
+                self.act(check.ENABLE, name=typed.strip())
 
         self.ask("name of a check that has to pass, such as test", done)
-
-    def _switch(self, name: str, on: bool) -> None:
-        """Require a check from now on, or require it no longer."""
-        self.act(check.ENABLE if on else check.DISABLE, name=name)
-        if not on:
-            self.of.say(f"{name} is required no longer")
-        elif any(rule.require_checks for rule in self._rules):
-            self.of.say(f"{name} is required from now on")
-        else:
-            self.of.say(f"{name} is required from now on; no rule of a branch lets merges wait for it yet")
 
     def _rule(self, pattern: str) -> None:
         rule = next((known_rule for known_rule in self._rules if known_rule.pattern == pattern), None)
