@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -142,6 +143,40 @@ async def test_code_names_the_keys_of_the_pane_with_the_focus(project: str, open
         text = footer(await press(pilot, "tab"))
         assert "J next hunk" in text and "v side by side" in text
         assert "/project  seal " in await press(pilot, "enter")
+
+
+async def test_code_names_no_keys_of_texts_for_a_picture_or_a_binary(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    Path("red.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
+    Path("raw.bin").write_bytes(bytes(range(256)))
+    assert alice("push", "-m", "Third").code == 0
+    async with open_app().run_test(size=(140, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2")
+        await sees(pilot, "README.md")
+        for name, shown in (("red.png", "10 bytes"), ("raw.bin", "256 B · not text")):
+            await press(pilot, "t", *name.partition(".")[0], "enter")
+            await sees(pilot, f"{name} · ", shown)
+            for keys in ((), ("tab",)):
+                text = footer(await press(pilot, *keys))
+                assert not [word for word in ("B blame", "p replay", "e edit") if word in text], text
+                assert "h history" in text
+        await press(pilot, "t", *"main", "enter")
+        text = footer(await sees(pilot, "return 2", "2 lines"))
+        assert "B blame" in text and "p replay" in text
+
+
+async def test_a_replay_that_is_started_in_the_tree_names_its_keys(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(140, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2", "t", *"readme", "enter")
+        await sees(pilot, "Read me.")
+        text = footer(await press(pilot, "tab", "p"))
+        assert "p p" in text and "step back" in text, text  # pause, or play again
+        await sees(pilot, "╭─ replay ─", "step 1 of 1", "❚❚", "p play again")
+        text = footer(await press(pilot, "g"))
+        assert "p play again" in text and "step back" in text and "B blame" not in text, text
 
 
 async def test_enter_in_a_preview_opens_the_row(issue: str, open_app: Open) -> None:

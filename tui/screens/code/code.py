@@ -144,14 +144,21 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             return "end the replay"
         if action.id == "open" and self._mode == "file" and lines is self.query_one("#file", Lines):
             return "seal" if self._blamed is not None else ""
-        on_file = (
-            isinstance(tree.key, tuple) and tree.key[0] == "file" if lines is tree else self.path is not None
-        )
-        if action.id in NEED_FILE and not on_file:
+        if action.id in NEED_FILE and not self.replaying and not self._has_text(in_tree=lines is tree):
             return ""
         if action.id == "replay" and lines is tree and not self.replaying:  # it is played in the text
             return ""
         return SEARCH if action.id == "search_files" else action.label
+
+    def _has_text(self, *, in_tree: bool) -> bool:
+        """Returns whether the file under the cursor of the tree, or else the open file, can be a text. A file
+        that is not read yet can."""
+        path = self.path
+        if in_tree:
+            key = self.query_one("#tree", Lines).key
+            path = str(key[1]) if isinstance(key, tuple) and key[0] == "file" else None
+        blob = self._blob
+        return path is not None and (blob is None or blob.path != path or blob.encoding == "utf-8")
 
     def compose(self) -> ComposeResult:
         about = Lines(marked=False, id="about")
@@ -436,6 +443,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self._show_text(plain(blob.content or ""))
         else:
             self._show_bytes(blob)
+        self.of.show_keys()  # some are of texts only
         if blob.encoding == "utf-8" and blob.content:
             content = blob.content
 
