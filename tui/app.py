@@ -650,9 +650,14 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     # --- palette, command line, form
 
     def do_help(self) -> None:
+        from tui.screens.base import TWO_PANES
         from tui.screens.command.palette import Help
+        from tui.screens.split import OF_PREVIEW
 
-        self.push_screen(Help(self.actions(), self._current.where, self.find_refusal))
+        offered = self.actions()
+        if self.size.width < TWO_PANES:  # there is no room for a preview
+            offered = tuple(action for action in offered if action.id not in OF_PREVIEW)
+        self.push_screen(Help(offered, self._current.where, self.find_refusal))
 
     def do_palette(self) -> None:
         from tui.screens.command.palette import Palette

@@ -47,6 +47,7 @@ SPLIT_ACTIONS = (
     Action("wider", ("greater_than_sign",), "wider list"),
     Action("zoom", ("Z",), "the preview alone"),
 )
+OF_PREVIEW = frozenset(action.id for action in SPLIT_ACTIONS)
 PANE = Action("pane", ("tab",), "next link or pane", footer=True)
 
 

@@ -74,7 +74,23 @@ async def test_two_write_one_text_and_see_each_other(other: Typist, open_app: Op
         assert isinstance(screen, Edit)
         await soon(pilot, lambda: screen.state()[0] == "✓ saved")
         await pilot.press("escape")
-        await sees(pilot, " saved", "2 Code")
+        await sees(
+            pilot, "✓ saved on the branch, not in this seal: L shows it live, :push -m MESSAGE seals it"
+        )
+        assert "alpha" not in await sees(pilot, "2 Code")
+        await press(pilot, "L")
+        await sees(pilot, "alpha", "1 not sealed")
+
+
+async def test_a_text_in_another_folder_is_pushed_from_there(other: Typist, open_app: Open) -> None:
+    folder = Path.cwd()
+    async with open_app().run_test(size=(140, 24)) as pilot:
+        await edit(pilot)
+        await pilot.press("home", *"hello ")
+        await soon(pilot, lambda: (other.hear(), other.shown.startswith(b"hello "))[1])
+        await sees(pilot, "✓ saved")
+        await pilot.press("escape")
+        await sees(pilot, "not in this seal: L shows it live, a push in ", folder.name)
 
 
 async def test_places_are_those_of_the_bytes(other: Typist, open_app: Open) -> None:
@@ -155,7 +171,7 @@ async def test_a_watched_folder_is_found_and_an_old_seal_refused(
     async with open_app().run_test(size=(100, 24)) as pilot:
         await edit(pilot)
         await pilot.press("escape")
-        await sees(pilot, "2 Code")
+        assert "not in this seal" not in await sees(pilot, "✓ saved", "2 Code")  # nothing was typed
         screen = pilot.app.screen
         screen.seal = "0" * 64  # type: ignore[attr-defined]
         await press(pilot, "e")

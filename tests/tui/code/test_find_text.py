@@ -89,6 +89,21 @@ async def test_a_search_goes_on_in_the_opened_file_and_begins_with_the_last_word
         await sees(pilot, "2     return 2", "2 of 2")
 
 
+async def test_keys_that_can_do_nothing_are_not_listed(project: str, open_app: Open) -> None:
+    """Those of a comparison while a plain file is shown, and those of a preview without room for one."""
+    async with open_app().run_test(size=(99, 70)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2", "question_mark")
+        text = await sees(pilot, "blame", "source of Markdown")
+        assert "hunk" not in text and "side by side" not in text and "fold the file" not in text
+        await press(pilot, "escape", "3", "question_mark")
+        assert "the preview" not in await sees(pilot, "Keys", "Everywhere")
+        await press(pilot, "escape")
+        await pilot.resize_terminal(120, 70)
+        await press(pilot, "question_mark")
+        await sees(pilot, "Keys", "hide or show the preview")
+
+
 async def test_too_much_to_search_says_what_helps(
     project: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

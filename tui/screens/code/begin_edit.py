@@ -88,4 +88,6 @@ class BeginEdit(FileView):
 
         line = self.query_one("#file", Lines).key
         at = line if isinstance(line, int) else 1
-        self.app.push_screen(Edit(machine, folder, branch, self.path, at, self.of.repo.full_name))
+        blob = self._blob if self._blob is not None and self._blob.path == self.path else None
+        sealed = blob.content if blob is not None and not self.live else None
+        self.app.push_screen(Edit(machine, folder, branch, self.path, at, self.of.repo.full_name, sealed))

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 OF_FILES = frozenset(
     {"find_file", "search_files", "blame", "history", "replay", "edit", "live"}
 )  # not keys of a list of seals
+OF_COMPARISON = frozenset(action.id for action in DIFF_ACTIONS) - {"split"}  # no keys of a plain file
 NEED_FILE = frozenset({"blame", "replay", "edit"})
 IN_DIFF = {"split": "side by side", "next_hunk": "next hunk", "next_file": "next file"}  # keys named there
 OF_NOTHING = frozenset({"live", "follow"})  # keys of a branch without a seal
@@ -112,7 +113,11 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         if self.replaying:
             return self._actions_of_replay()
         if self._mode == "file":
-            return self.ACTIONS
+            return tuple(
+                replace(action, label="source of Markdown") if action.id == "split" else action
+                for action in self.ACTIONS
+                if action.id not in OF_COMPARISON
+            )
         in_diff = self.diff.has_focus
         return tuple(
             replace(action, footer=False)

@@ -25,12 +25,13 @@ from tui.widgets.framed import Pane, draw_frame
 from tui.widgets.written import Cursors, TextEditor, Use
 
 OWN = frozenset(action.id for action in EDIT_ACTIONS)
+SAVED = "✓ saved"  # the state of a text of which the server has everything
 HERE_EACH = 0.25  # seconds between two reports of where the cursor is
 
 
 class Edit(Over):
     """The screen on which a text is edited live. `line`: the line on which the cursor begins, counted from
-    1."""
+    1. `sealed`: the text of the seal that the screen below shows, None if it shows the live text."""
 
     ACTIONS = EDIT_ACTIONS
     AUTO_FOCUS = "TextEditor"
@@ -39,11 +40,19 @@ class Edit(Over):
     DEFAULT_CSS = "Edit #text_pane { height: 1fr; }"
 
     def __init__(
-        self, machine: Machine, folder: Path, branch: str, path: str, line: int, repo: str = ""
+        self,
+        machine: Machine,
+        folder: Path,
+        branch: str,
+        path: str,
+        line: int,
+        repo: str = "",
+        sealed: str | None = None,
     ) -> None:
         super().__init__()
         self._machine, self._folder, self._branch = machine, folder, branch
         self._path, self._line, self._sought, self._repo = path, line, "", repo
+        self._sealed = sealed
         self._writing: Writing | None = None
         self._people: list[PersonOnBranch] = []
         self._ended = self._notice = ""
@@ -220,7 +229,7 @@ class Edit(Over):
             return f"saved here, refused by the server: {safe(writing.refused)}", "bad"
         if writing.queued:
             return ("⋯ queued offline", "warn") if writing.state == "offline" else ("⋯ sending", "dim")
-        return "✓ saved", "good"
+        return SAVED, "good"
 
     # --- what is typed
 
@@ -288,6 +297,7 @@ class Edit(Over):
     def do_leave(self) -> None:
         """Leave the screen. All edits are saved already, or are being sent in the background."""
         text, role = self.state()
+        is_unsealed = text == SAVED and self._sealed is not None and self._area.text != self._sealed
         opened = self._writing is not None and self._writing.open
         below = self.below
         self.drop_keys()
@@ -295,7 +305,17 @@ class Edit(Over):
         if self._ended and not opened:
             below.say(self._ended, "warn")
         elif opened:
-            below.say(text, role)
+            below.say(self._where_saved() if is_unsealed else text, role)
+
+    def _where_saved(self) -> str:
+        """Returns where the text is that was typed, because the screen below shows the sealed one. Says which
+        key shows it, and what seals it."""
+        keys = (action.keys[0] for action in self.svc.actions() if action.id == "live" and action.keys)
+        key = next((spell_key(key) for key in keys), "")
+        shows = f"{key} shows it live, " if key else ""
+        linked = self.svc.place.folder == self._folder
+        seals = "svc push -m MESSAGE seals it" if linked else f"a push in {self._folder} seals it"
+        return f"{SAVED} on the branch, not in this seal: {shows}{seals}"
 
 
 def _role(person: PersonOnBranch) -> str:

@@ -28,6 +28,11 @@ class FileView(View):
         raise NotImplementedError
 
     @property
+    def live(self) -> bool:
+        """Whether the live state of the branch is on the screen, and not a seal."""
+        raise NotImplementedError
+
+    @property
     def wide(self) -> bool:
         """Whether there is room for two panes."""
         raise NotImplementedError
