@@ -272,7 +272,7 @@ async def test_security_and_insights_say_what_there_is(project: str, open_app: O
         await press(pilot, "enter")
         text = await press(pilot, "6")
         assert "Advisories 0" in text and "Protection rules 0" in text
-        assert "Franking evidence\nnot in this version of svc" in "\n".join(map(str.strip, text.split("\n")))
+        assert "Franking evidence  – not in this version of svc" in text
         text = await press(pilot, "7")
         assert "Dependencies 0" in text and "Dependents 0" in text
 
