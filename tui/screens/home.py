@@ -19,6 +19,7 @@ from tui.widgets.lines import Item, Lines, heading, sequence
 
 SHOWN = 6  # rows of a section of the inbox; `i` shows the others
 EVERY = 5.0  # seconds between two looks at the models of this machine
+SHORT = {"go_repo": "repository", "account": "account"}  # labels in the line of keys
 
 
 class Home(Answered):
@@ -30,8 +31,8 @@ class Home(Answered):
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
         Action("inbox", ("i",), "inbox", "svc inbox", footer=True),
-        Action("go_repo", ("w",), "repository", "svc repo list", footer=True),
-        Action("account", ("a",), "account", "svc auth status", footer=True),
+        Action("go_repo", ("w",), "go to a repository", "svc repo list", footer=True),
+        Action("account", ("a",), "account: sessions, devices, tokens", "svc auth status", footer=True),
         PANE,
         Action("back", ("q",), "quit", footer=True),
         Action("leave", ("escape",), "leave the filter, or the preview"),
@@ -81,6 +82,8 @@ class Home(Answered):
         return (opening(item, self.given.get(item.id)), *self.ACTIONS[1:])
 
     def label_of(self, action: Action) -> str:
+        if action.id in SHORT:
+            return SHORT[action.id]
         return self.pane_label() if action.id == "pane" else super().label_of(action)
 
     def _of_inbox(self, key: Hashable) -> InboxItem | None:

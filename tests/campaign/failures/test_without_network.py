@@ -42,6 +42,7 @@ WORKS = frozenset(
         "completions",
         "conflicts",
         "diff",
+        "grep",
         "logout",
         "queue list",
         "queue retry",

@@ -95,6 +95,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     ("not_found", "login"): {
         "does not offer the sign-in by device key": "the browser is left, which the row shows",
         "was deleted, or is hidden from you": "said in the row of repo restore; others sign in as in the row",
+        "without a session": "after svc logout; one signs in as in the row",
     },
     ("not_found", "log"): {
         "has no branch, tag or seal": ROW,
@@ -107,6 +108,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     },
     ("not_found", "status"): {
         "is neither in this folder": ROW,
+        "no file of": "said by svc grep of a path that is left out, which status shows as in the row",
         "is not in the seal": ROW,
         "is not in this seal": ROW,
     },
@@ -126,6 +128,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     },
     ("sign_in_required", "login"): {
         "nobody is signed in to": ROW,
+        "has edits of": "a pull after svc logout in a public repository; one signs in as in the row",
         "this needs a session on": ROW,
         "a token has 1 to": _ENDED,
         "sealing needs a device key": _ENDED,

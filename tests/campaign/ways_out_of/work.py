@@ -36,6 +36,16 @@ def _a_repository_that_is_not_made_yet(place: Place) -> None:
     first_push(place)
 
 
+@row("not_found", "grep")
+def _a_path_where_grep_takes_a_seal(place: Place) -> None:
+    first_push(place)
+    (place.ann.folder / "a.txt").unlink()
+    place.ann.ok("push", "-m", "second")
+    refused(place.ann, "grep", "one", "a.txt", says="grep PATTERN -- a.txt")
+    (place.ann.folder / "a.txt").write_text("one\n")
+    assert place.ann.ok("grep", "one", "--", "a.txt").out == "a.txt:1:one\n"
+
+
 @row("link_damaged", "repo init")
 def _a_link_that_cannot_be_read(place: Place) -> None:
     first_push(place)
