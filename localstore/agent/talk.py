@@ -24,7 +24,7 @@ LINE_BYTES = 1 << 20
 RESPONSE_BYTES = 16 << 20  # of an ApiResponse
 ANSWER_SECONDS = 30.0  # for the agent to answer
 Light = Literal["live", "polling", "offline"]
-Do = Literal["about", "watch", "follow", "stop", "send", "invoke", "look", "here", "edit", "turned"]
+Do = Literal["about", "watch", "follow", "stop", "send", "invoke", "look", "here", "edit", "switched"]
 T = TypeVar("T")
 
 
@@ -35,7 +35,7 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     - `watch` the `folder`; `stop` watching it, or all folders if none is named.
     - `follow` the events of the folder, or of all folders if none is named.
     - `send` the actions that wait in the outbox.
-    - `turned`: the `folder` was switched to another branch, or shows a seal now.
+    - `switched`: the `folder` was switched to another branch, or shows a seal now.
     - `invoke` the `command` with `args`, in the `folder` and at the `server`.
     - `look` at the live state of a `branch` of the repository `repo` (an id) at the `server`; `here`: report
       that the user looks at a `path` and `line` of that branch.

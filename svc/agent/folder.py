@@ -31,7 +31,7 @@ from svc.agent.messages import (
     Pause,
     SetTurn,
     Stop,
-    Turned,
+    Switched,
     receive_messages,
 )
 from svc.agent.rounds import AGAIN, ANSWER_SECONDS, BARRED_SECONDS, FolderRounds
@@ -111,7 +111,7 @@ class WatchedFolder:
 
     def follow_switch(self) -> None:
         """Read the folder's link again, and pull from the branch that the folder is on now."""
-        self._inbox.put(Turned())
+        self._inbox.put(Switched())
 
     def pause(self, paused: bool) -> None:
         """Stop exchanging edits with others if `paused` is True, else resume. Saves in the folder are
@@ -282,7 +282,7 @@ class WatchedFolder:
             case EndTurn(turn):
                 if self._state.turn == turn:
                     self._state.turn = None
-            case Turned():
+            case Switched():
                 self._state.whole = True
             case EditorJoined(editor):
                 self._texts.add(editor)

@@ -49,7 +49,7 @@ class EndTurn(NamedTuple):
     turn: str
 
 
-class Turned(NamedTuple):
+class Switched(NamedTuple):
     """Tells that the folder was switched to another branch, or shows a seal now."""
 
 
@@ -85,7 +85,7 @@ FolderMessage: TypeAlias = (
     | FileSaved
     | SetTurn
     | EndTurn
-    | Turned
+    | Switched
     | Pause
     | EditorJoined
     | EditorTyped

@@ -142,7 +142,7 @@ class _Agent:
                 case "send":
                     self._sender.wake()
                     return self._reply([])
-                case "turned":
+                case "switched":
                     watched = self._watched_folder(request.folder or "")
                     watched.follow_switch()
                     return self._reply([watched])

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from localstore.core.errors import SvcError, Unauthorized
 from localstore.home import Home
 from svc.api import Api, connect
-from svc.flows.outbox.actions import describe_action, has_entries, opened_outbox, replay
+from svc.flows.outbox.actions import describe_action, has_entries, replay, using_outbox
 from svc.http.session import Sessions
 
 AGAIN_SECONDS = 60.0  # after which an action without an answer is sent again
@@ -47,7 +47,7 @@ class Sender:
         if not has_entries(self._home):
             return False
         try:
-            with opened_outbox(self._home) as outbox:
+            with using_outbox(self._home) as outbox:
                 report = replay(outbox, self._home, self._connect)
                 waits = any(entry.state != "refused" for entry in outbox.list())
         except SvcError as error:  # another process is sending

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from typing import IO, cast
 
@@ -65,32 +64,6 @@ class HistoryCalls:
         """Return the bytes of the file `path` in a seal. Raises an error if the file has more than `cap`
         bytes."""
         return self._http.read(history.RAW, cap, id=repo_id, sha=sha, path=path)
-
-    def texts(self, repo_id: str, sha: str, largest: int) -> Iterator[tuple[str, str]]:
-        """Yields (path, text) of each file of a seal that is UTF-8 text of at most `largest` bytes. All of
-        them come in one answer, and each is read when the iteration reaches it."""
-        import tarfile
-
-        try:
-            with (
-                self._http.stream(history.ARCHIVE, ARCHIVE_MAX, id=repo_id, sha=sha) as pieces,
-                tarfile.open(fileobj=cast(IO[bytes], _Pieces(pieces)), mode="r|gz") as pack,
-            ):
-                for member in pack:
-                    file = pack.extractfile(member) if member.isfile() and member.size <= largest else None
-                    text = _text_of(file.read()) if file is not None else None
-                    if text is not None:
-                        yield member.name.partition("/")[2], text
-        except (tarfile.TarError, EOFError, zlib.error):
-            raise ServerMisbehaved("the server sent files that cannot be read") from None
-
-
-def _text_of(data: bytes) -> str | None:
-    """Return the text of a file, None if it is not text."""
-    try:
-        return None if b"\0" in data else data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 def first_seal(pieces: Iterator[bytes]) -> Seal:

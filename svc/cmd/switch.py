@@ -72,7 +72,7 @@ def switch(
     target = target_of(ctx.obj, link, branch)
     with copy_for_pulling(ctx.obj) as copy:
         done = switch_copy(copy, target, mode)
-    tell(ctx.obj.home, Request("turned", str(folder.resolve())))
+    tell(ctx.obj.home, Request("switched", str(folder.resolve())))
     note_merged(ctx, done.pulled.merged)
     note_conflicts(ctx, done.pulled.conflicts)
     if done.warning:

@@ -133,8 +133,9 @@ def _find_lacking(copy: WorkingCopy, scan: Scan, result: FolderStatus) -> None:
         if unedited and is_behind(entry, row):
             result.lacking.append(path)
     result.lacking.sort()
-    result.changed = [path for path in result.changed if path not in result.lacking]
-    result.removed = [path for path in result.removed if path not in result.lacking]
+    lacking = set(result.lacking)
+    result.changed = [path for path in result.changed if path not in lacking]
+    result.removed = [path for path in result.removed if path not in lacking]
 
 
 def _leave_out(copy: WorkingCopy, scan: Scan, result: FolderStatus, unseen: list[str]) -> None:

@@ -39,7 +39,7 @@ AT_ONCE, AT_ONCE_BYTES = 32, 8 * MIB  # versions whose text is read together
 FIRST_STEPS = 64  # seals searched for versions at first
 READ = (*LISTED, "squash")  # strategies whose sources own lines; a rebased seal owns its own
 CACHED_BYTES = 8 * MIB  # of the encoded owners of one version; longer ones are computed each time
-CACHED_BYTES_OF_REPO = 64 * MIB
+CACHED_BYTES_OF_REPO, CACHED_OF_REPO = 64 * MIB, 5000  # bytes, and versions of files
 DEEPEST = 50  # nested histories that are followed at once
 
 
@@ -446,8 +446,11 @@ async def _cache_owners(work: _Progress, version: _Version | None) -> None:
     if len(owners) > CACHED_BYTES:
         return
     repo_id = work.view.repo.id
+    async with work.view.read() as tx:  # counting is no work for the only writer of SQLite
+        versions, size = (await tx.all(rows.CACHE_SIZE, repo_id=repo_id))[0]
+    is_full = versions >= CACHED_OF_REPO or size + len(owners) > CACHED_BYTES_OF_REPO
     async with work.view.node.db.write() as tx:
-        if await tx.value(rows.KEPT_BYTES, repo_id=repo_id) + len(owners) > CACHED_BYTES_OF_REPO:
+        if is_full:
             await tx.run(rows.DROP, repo_id=repo_id)
         await tx.run(
             rows.KEEP,

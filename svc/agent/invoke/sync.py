@@ -11,7 +11,7 @@ from localstore.agent.talk import Folder, Light
 from localstore.errors import NotWatched
 from localstore.outbox import QueuedAction
 from svc.agent.invoke.table import Args, Invocation, command
-from svc.flows.outbox.actions import describe_action, has_entries, opened_outbox
+from svc.flows.outbox.actions import describe_action, has_entries, using_outbox
 
 _WORST: tuple[Light, ...] = ("offline", "polling", "live")
 
@@ -87,5 +87,5 @@ def sync_pause(context: Invocation, args: PauseArgs) -> list[Folder]:
 def _entries(context: Invocation) -> list[QueuedAction]:
     if not has_entries(context.host.home):
         return []
-    with opened_outbox(context.host.home) as outbox:
+    with using_outbox(context.host.home) as outbox:
         return outbox.list()

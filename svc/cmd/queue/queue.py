@@ -14,7 +14,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working_copy import count
 from svc.console import Column, answers
 from svc.flows.outbox.account import account_api
-from svc.flows.outbox.actions import describe_action, opened_outbox, replay
+from svc.flows.outbox.actions import describe_action, replay, using_outbox
 
 COLUMNS = (
     Column("id", kind="id"),
@@ -40,7 +40,7 @@ def list_queue(ctx: Ctx) -> None:
     svc queue list
     svc queue list --json id,path,value,state,reason
     """
-    with opened_outbox(ctx.obj.home) as outbox:
+    with using_outbox(ctx.obj.home) as outbox:
         entries = outbox.list()
     ctx.out.rows(map(_record, entries), COLUMNS, QueuedAction, empty="nothing waits")
 
@@ -59,7 +59,7 @@ def retry(
     svc queue retry
     svc queue retry 019a0c5d31f2
     """
-    with opened_outbox(ctx.obj.home) as outbox:
+    with using_outbox(ctx.obj.home) as outbox:
         for entry in _find_actions(outbox, ids):
             outbox.retry(entry.id)
 
@@ -103,7 +103,7 @@ def drop(
     """
     if bool(ids) == everything:
         raise UsageError("name the actions to drop (svc queue list), or give --all")
-    with opened_outbox(ctx.obj.home) as outbox:
+    with using_outbox(ctx.obj.home) as outbox:
         entries = outbox.list() if everything else _find_actions(outbox, ids)
         if entries:
             ctx.confirm(f"This drops {count(len(entries), 'action')} without sending")

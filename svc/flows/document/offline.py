@@ -24,7 +24,7 @@ from localstore.outbox import Outbox, QueuedAction, new_id
 from localstore.seen_documents import FILE, SeenDocuments
 from svc.api import Api
 from svc.flows.document.place import DocumentView, OnServer, body_of
-from svc.flows.outbox.actions import Queued, has_entries, opened_outbox, replay
+from svc.flows.outbox.actions import Queued, has_entries, replay, using_outbox
 from svc.flows.outbox.document_edits import add_edit, latest, path_of, space_of, value_of
 from svc.http.session import Session
 
@@ -216,4 +216,4 @@ class OfAccount(OnServer):
             yield seen
 
     def _outbox(self) -> AbstractContextManager[Outbox]:
-        return opened_outbox(self._home)
+        return using_outbox(self._home)

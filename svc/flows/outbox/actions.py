@@ -151,9 +151,10 @@ def open_outbox(home: Home) -> Outbox:
 
 
 @contextmanager
-def opened_outbox(home: Home) -> Iterator[Outbox]:
+def using_outbox(home: Home) -> Iterator[Outbox]:
     """A context with the outbox of this machine. An error of its disk is a DiskError."""
-    with _disk_errors(home.root / outboxes.FILE), closing(open_outbox(home)) as outbox:
+    file = home.root / outboxes.FILE
+    with _disk_errors(file), closing(Outbox(file)) as outbox:
         yield outbox
 
 

@@ -1,11 +1,11 @@
-"""Reads the texts in which `svc grep` searches: those of the linked folder, or of a seal.
+"""Reads the texts in which `svc grep` and the app search: those of the linked folder, or of a seal.
 
 Each text is read when the iteration reaches it, so that memory stays bounded whatever the size. The folder is
 locked only while its record is read, not while the caller works with the texts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 
 from localstore.core.errors import NotFound, ServerMisbehaved
@@ -78,9 +78,10 @@ class SearchTexts:
                     yield path, None
                     continue
                 data = files.read_up_to(path, TEXT_FILE)
-                if data is None:
-                    self._count("unreadable")
-                yield path, self._decode(data) if data is not None else None
+                text = _decode(data) if data is not None else None
+                if text is None:
+                    self._count("unreadable" if data is None else "binary")
+                yield path, text
 
     def _of_seal(self) -> Iterator[tuple[str, str | None]]:
         """Yields (path, text) of the files of the seal that the user may see. The text is None if the file
@@ -88,22 +89,12 @@ class SearchTexts:
         seal, repo_id, transport = self._find_seal()
         files = self._read_recorded(seal) if self._in_folder else None
         if files is None:
-            payload = verify.seal(transport.seal(seal), seal, repo_id)
-            files = verify.files(transport, seal, payload)
-        batch: dict[str, SealedFile] = {}
-        size = 0
-        for path in self._chosen(files):
-            file = files[path]
-            if file.kind != "text":
+            files = files_of_seal(transport, seal, repo_id)
+        chosen = {path: files[path] for path in self._chosen(files)}
+        for path, text in texts_of_seal(transport, chosen, self._read_stored if self._in_folder else None):
+            if text is None:
                 self._count("binary")
-                yield path, None
-                continue
-            if batch and (size + file.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
-                yield from self._read_batch(transport, batch)
-                batch, size = {}, 0
-            batch[path] = file
-            size += file.size
-        yield from self._read_batch(transport, batch)
+            yield path, text
 
     def _find_seal(self) -> tuple[str, str, Transport]:
         """Return the id of the seal, the id of its repository, and the requests with which it is read. No
@@ -139,33 +130,62 @@ class SearchTexts:
             texts = {file.digest for file in files.values() if file.kind == "text"}
             return files if len(copy.db.objects.places(texts)) == len(texts) else None
 
-    def _read_batch(
-        self, transport: Transport, files: Mapping[str, SealedFile]
-    ) -> Iterator[tuple[str, str | None]]:
-        """Yields (path, text) of these text files of a seal. Texts that the folder's record lacks are
-        fetched. Raises ServerMisbehaved if the server does not send one of them."""
-        sizes = {file.digest: file.size for file in files.values()}
-        texts: dict[bytes, bytes] = {}
-        if self._in_folder and sizes:
-            with copy_for_reading(self._where) as copy:
-                copy.objects.load(sizes)
-                stored = ((digest, copy.objects.get(digest)) for digest in sizes)
-                texts = {digest: text for digest, text in stored if text is not None}
-        texts.update(
-            fetch(transport, None, {digest: size for digest, size in sizes.items() if digest not in texts})
-        )
-        for path, file in files.items():
-            if file.digest not in texts:
-                raise ServerMisbehaved(f"the server did not send {path}; try again")
-            yield path, self._decode(texts[file.digest])
+    def _read_stored(self, sizes: Mapping[bytes, int]) -> dict[bytes, bytes]:
+        """Return those of these texts that the folder's record has, by their digests."""
+        with copy_for_reading(self._where) as copy:
+            copy.objects.load(sizes)
+            stored = ((digest, copy.objects.get(digest)) for digest in sizes)
+            return {digest: text for digest, text in stored if text is not None}
 
-    def _decode(self, data: bytes) -> str | None:
-        try:
-            if b"\0" not in data:
-                return data.decode("utf-8")
-        except UnicodeDecodeError:
-            pass
-        self._count("binary")
+
+def files_of_seal(transport: Transport, seal: str, repo_id: str) -> dict[str, SealedFile]:
+    """Return the verified files of a seal that the user may see, by path."""
+    return verify.files(transport, seal, verify.seal(transport.seal(seal), seal, repo_id))
+
+
+def texts_of_seal(
+    transport: Transport,
+    files: Mapping[str, SealedFile],
+    stored: Callable[[Mapping[bytes, int]], Mapping[bytes, bytes]] | None = None,
+) -> Iterator[tuple[str, str | None]]:
+    """Yields (path, text) of these files of a seal. The text is None if the file has none. Only texts are
+    read, each verified by its digest. `stored`: returns those of some texts (digest → size) that are stored
+    here, by their digests; the others are fetched. Raises ServerMisbehaved if the server does not send
+    one."""
+    batch: dict[str, SealedFile] = {}
+    size = 0
+    for path, file in files.items():
+        if file.kind != "text":
+            yield path, None
+            continue
+        if batch and (size + file.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+            yield from _read_batch(transport, batch, stored)
+            batch, size = {}, 0
+        batch[path] = file
+        size += file.size
+    yield from _read_batch(transport, batch, stored)
+
+
+def _read_batch(
+    transport: Transport,
+    files: Mapping[str, SealedFile],
+    stored: Callable[[Mapping[bytes, int]], Mapping[bytes, bytes]] | None,
+) -> Iterator[tuple[str, str | None]]:
+    sizes = {file.digest: file.size for file in files.values()}
+    texts = dict(stored(sizes)) if stored is not None and sizes else {}
+    texts.update(
+        fetch(transport, None, {digest: size for digest, size in sizes.items() if digest not in texts})
+    )
+    for path, file in files.items():
+        if file.digest not in texts:
+            raise ServerMisbehaved(f"the server did not send {path}; try again")
+        yield path, _decode(texts[file.digest])
+
+
+def _decode(data: bytes) -> str | None:
+    try:
+        return None if b"\0" in data else data.decode("utf-8")
+    except UnicodeDecodeError:
         return None
 
 

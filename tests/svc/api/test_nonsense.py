@@ -100,7 +100,6 @@ GIVEN: dict[str, Any] = {
     "seal_id": "s",
     "path": "p",
     "cap": 1000,
-    "largest": 1000,
 }
 
 

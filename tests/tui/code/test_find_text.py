@@ -11,7 +11,7 @@ from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_typed_ahead import burst
 from tui.app import SvcApp
-from tui.screens.code import code
+from tui.screens.code import find_text
 from tui.screens.code.find_text import HITS, FileText, Hit, find
 from tui.widgets.lines import Lines
 
@@ -104,18 +104,32 @@ async def test_keys_that_can_do_nothing_are_not_listed(project: str, open_app: O
         await sees(pilot, "Keys", "hide or show the preview")
 
 
-async def test_too_much_to_search_says_what_helps(
-    project: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+async def test_what_is_left_out_of_the_search_is_said(
+    project: str, alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command that it names searches without a limit."""
-    monkeypatch.setattr(code, "SEARCHED", 100)
+    """The command that is named searches without a limit."""
+    monkeypatch.setattr(find_text, "LARGEST", 1024)
+    Path("large.txt").write_text("return\n" * 1024)
+    assert alice("push", "-m", "Third").code == 0
     async with open_app().run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "2", "F")
-        await sees(pilot, "too much to search at each key; run :grep WORDS")
-        await press(pilot, "colon", *"grep -w return", "enter")
-        await sees(pilot, "src/main.py", "2:    return 2", "not searched: 1 binary file")
-        await press(pilot, "escape", "colon", *"grep return HEAD~1", "enter")
+        await press(pilot, "enter", "2", "F", *"return")
+        await sees(pilot, "1 line in 1 file · 1 over 1 KiB left out; :grep searches all")
+        await press(pilot, "escape", "colon", *"grep -w return -l", "enter")
+        await sees(pilot, "large.txt", "src/main.py", "not searched: 1 binary file")
+        await press(pilot, "escape", "colon", *"grep return HEAD~2", "enter")
         await sees(pilot, "2:    return 1")
         await press(pilot, "escape", "colon", *"grep nowhere", "enter")
         await sees(pilot, "nothing matches", "exit 1")
+
+
+async def test_no_more_is_read_than_the_app_searches(
+    project: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find_text, "MOST", 40)
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2", "F", *"read")
+        await sees(pilot, "only the first 0 MiB", "3  Read me.")
+        await press(pilot, "ctrl+u", *"return")
+        await sees(pilot, "no file contains this")

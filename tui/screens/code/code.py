@@ -41,7 +41,7 @@ from tui.widgets.picture import Picture
 from tui.widgets.source import SHORT, Source
 
 if TYPE_CHECKING:
-    from tui.screens.code.find_text import FileText
+    from tui.screens.code.find_text import SealTexts
     from tui.screens.repo_page import RepoPage
 
 OF_FILES = frozenset(
@@ -54,7 +54,6 @@ OF_NOTHING = frozenset({"live", "follow"})  # keys of a branch without a seal
 STEPS = (Action("left", ("left",), "step back"), Action("right", ("right",), "next step"))  # of a replay
 TREE_WIDTH = 34
 UNMATCHED = "nothing matches; esc lists all; F searches in all files, t finds a path"
-SEARCHED = 64 * 1024 * 1024  # bytes of all files of a seal in which is searched
 KEPT_TEXTS = 4 * 1024 * 1024  # characters that are kept for the next search
 PREVIEWED = 256 * 1024  # bytes of a file that is previewed
 PEOPLE_EVERY = 2.0  # seconds between two questions who is where
@@ -100,7 +99,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self._headed = ("", "")  # title of the file's pane, and words beside it
         self._bright = ""  # the pane that has the focus, or had it last
         self._made_for = 0  # columns of the terminal that the page was made for
-        self._searched: tuple[str, list[FileText] | None] = ("", None)  # a seal, and its texts
+        self._searched: tuple[str, SealTexts | None] = ("", None)  # a seal, and its texts
         self._sought = ""  # what was searched for last in all files
         self._source = False  # whether Markdown is shown as it is written
         self.texts: Texts = Texts(self, self._repaint)
@@ -574,6 +573,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
 
     def do_search_files(self) -> None:
         """Let the user search in the texts of all files of the seal, and open the chosen line."""
+        from tui.screens.code.find_text import FindText, Hit, read_texts
+
         repo, seal = self.of.repo, self.of.seal
         if not self.of.read:
             self.of.once_read(self.do_search_files)
@@ -581,29 +582,10 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         if seal is None:
             self.of.say("nothing is sealed yet", "warn")
             return
-        painted: list[bool] = []
+        client = self.svc.client
 
-        def paint(tree: Tree, at: float) -> None:
-            if not painted:
-                painted.append(True)
-                self._search_in(tree, seal)
-
-        self.of.hold_keys(READING_SECONDS)
-        self.svc.load(contents.tree(repo.id, seal, recursive=True), paint, lambda _: self.of.drop_keys())
-
-    def _search_in(self, tree: Tree, seal: str) -> None:
-        from tui.screens.code.find_text import FindText, Hit, read_texts
-
-        repo_id, client = self.of.repo.id, self.svc.client
-        whole = sum(entry.size for entry in tree.entries)
-        if whole > SEARCHED:
-            self.of.drop_keys()
-            words = f"all files have {size(whole)}, too much to search at each key; run: svc grep WORDS"
-            self.of.say(words, "warn")
-            return
-
-        def keep(texts: list[FileText]) -> None:
-            if sum(len(file.text) for file in texts) <= KEPT_TEXTS:
+        def keep(texts: SealTexts) -> None:
+            if sum(len(file.text) for file in texts.files) <= KEPT_TEXTS:
                 self._searched = seal, texts
 
         def chosen(hit: Hit) -> None:
@@ -620,7 +602,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         kept_texts = self._searched[1] if self._searched[0] == seal else None
         card = FindText(
             kept_texts,
-            lambda goes_on: read_texts(client.api, repo_id, seal, goes_on),
+            lambda goes_on: read_texts(client.api, repo, seal, goes_on),
             keep,
             chosen,
             self._sought,

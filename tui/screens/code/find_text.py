@@ -8,6 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from localstore.core.errors import SvcError
+from localstore.core.model.repo import Repo
 from svc.api import Api
 from svc.flows.search.lines import lines_with
 from tui.client import sentence
@@ -25,7 +26,7 @@ PATH, GUTTER = 32, 5  # columns of a path, and of a line number
 
 
 class FileText(NamedTuple):
-    """A file and its text. `folded`: the text in lower case, in which is searched."""
+    """A file and its text. `folded`: the case-folded text, in which is searched."""
 
     path: str
     text: str
@@ -40,17 +41,33 @@ class Hit(NamedTuple):
     text: str
 
 
-def read_texts(api: Api, repo_id: str, seal: str, goes_on: Callable[[], bool]) -> tuple[list[FileText], bool]:
-    """Returns the texts of a seal, and whether they are all of them. `goes_on`: returns False if they are not
-    needed any more."""
-    texts: list[FileText] = []
+class SealTexts(NamedTuple):
+    """The texts of a seal in which is searched. `is_whole`: whether there were not more than MOST. `large`:
+    how many files are left out because they are larger than LARGEST."""
+
+    files: Sequence[FileText]
+    is_whole: bool
+    large: int
+
+
+def read_texts(api: Api, repo: Repo, seal: str, goes_on: Callable[[], bool]) -> SealTexts:
+    """Returns the texts of a seal. `goes_on`: returns False if they are not needed any more."""
+    from svc.api.sync_transport import BranchTransport
+    from svc.flows.search.texts import files_of_seal, texts_of_seal
+
+    transport = BranchTransport(api, repo.id, repo.default_branch)
+    files = sorted(files_of_seal(transport, seal, repo.id).items())
+    files = [(path, file) for path, file in files if file.kind == "text"]
+    small = {path: file for path, file in files if file.size <= LARGEST}
+    read: list[FileText] = []
     room = MOST
-    for path, text in api.history.texts(repo_id, seal, LARGEST):
-        room -= len(text)
+    for path, text in texts_of_seal(transport, small):
+        room -= len(text or "")
         if room < 0 or not goes_on():
-            return texts, False
-        texts.append(FileText(path, text, text.casefold()))
-    return texts, True
+            return SealTexts(read, False, len(files) - len(small))
+        if text is not None:
+            read.append(FileText(path, text, text.casefold()))
+    return SealTexts(read, True, len(files) - len(small))
 
 
 def find(texts: Iterable[FileText], words: str) -> list[Hit]:
@@ -65,8 +82,8 @@ def find(texts: Iterable[FileText], words: str) -> list[Hit]:
     return list(islice(hits, HITS))
 
 
-class Found(Lines):
-    """The lines that contain the typed text. `search`: called with the text at each change of it."""
+class MatchingLines(Lines):
+    """The lines that contain the typed text. `search_for`: called with the text at each change of it."""
 
     search_for: Callable[[str], None] = staticmethod(lambda text: None)
 
@@ -80,29 +97,28 @@ class FindText(ChooseBeside):
     the line that the user chooses. `before`: the words that were sought last. The card begins with them, and
     a letter that is typed first takes their place."""
 
-    LINES = Found
+    LINES = MatchingLines
     LIST_SHARE = 55
     SIGN = "text to find, in upper or lower case"
     EMPTY = "type a text to look for"
 
     def __init__(
         self,
-        texts: Sequence[FileText] | None,
-        read: Callable[[Callable[[], bool]], tuple[list[FileText], bool]],
-        keep: Callable[[list[FileText]], None],
+        texts: SealTexts | None,
+        read: Callable[[Callable[[], bool]], SealTexts],
+        keep: Callable[[SealTexts], None],
         chosen: Callable[[Hit], None],
         before: str = "",
     ) -> None:
         super().__init__("search in all files", (), chosen)
         self._texts, self._read, self._keep = texts, read, keep
-        self._is_whole = True  # whether all texts were read
         self._words, self._before = "", before
         self._hits: list[Hit] = []
         self._entered: str | None = None  # what was entered before the texts were there
 
     def on_mount(self) -> None:
         # Textual calls that of `Choose` by itself; called here as well, it would open a second prompt.
-        rows = self.query_one(f"#{self.LIST}", Found)
+        rows = self.query_one(f"#{self.LIST}", MatchingLines)
         rows.search_for = self._list_lines
         if self._texts is not None:
             return
@@ -110,12 +126,12 @@ class FindText(ChooseBeside):
 
         def work() -> None:
             try:
-                texts, is_whole = self._read(lambda: self.remains)
+                texts = self._read(lambda: self.remains)
             except SvcError as error:
                 words = sentence(error)
                 self.svc.later(lambda: self._miss(words))
             else:
-                self.svc.later(lambda: self._take_texts(texts, is_whole))
+                self.svc.later(lambda: self._take_texts(texts))
 
         self.svc.run_worker(work, thread=True, group="texts", exclusive=True, exit_on_error=False)
 
@@ -139,8 +155,17 @@ class FindText(ChooseBeside):
             words = (
                 f" · {count}{more} line{'' if count == 1 else 's'} in {files} file{'' if files == 1 else 's'}"
             )
-        rest = "" if self._is_whole else " · the first 16 MiB"
-        return ((f" {self._what}{words}{rest}", "title"),)
+        return ((f" {self._what}{words}", "title"), (self._left_out, "warn"))
+
+    @property
+    def _left_out(self) -> str:
+        """What is not searched, for the title; "" if everything is."""
+        texts = self._texts
+        if texts is None:
+            return ""
+        left_out = [f"{texts.large} over {LARGEST // 1024} KiB left out"] if texts.large else []
+        left_out += [] if texts.is_whole else [f"only the first {MOST // 1024**2} MiB"]
+        return f" · {', '.join(left_out)}; :grep searches all" if left_out else ""
 
     def _miss(self, words: str) -> None:
         if self.remains:
@@ -149,10 +174,10 @@ class FindText(ChooseBeside):
             self.drop_keys()
             self.say(words, "warn")
 
-    def _take_texts(self, texts: list[FileText], is_whole: bool) -> None:
+    def _take_texts(self, texts: SealTexts) -> None:
         if not self.remains:
             return
-        self._texts, self._is_whole = texts, is_whole
+        self._texts = texts
         self._keep(texts)
         self._list_lines(self._words)
         if self._entered is not None:
@@ -165,7 +190,7 @@ class FindText(ChooseBeside):
         self._words = words
         if self._texts is None:
             return
-        self._hits = find(self._texts, words)
+        self._hits = find(self._texts.files, words)
         self.listed.unmatched = self.listed.empty = "no file contains this" if words else self.EMPTY
         self.listed.show(LazyRows(self._hits, self._row, lambda hit: hit))
         self.listed.go(0)
@@ -188,11 +213,9 @@ class FindText(ChooseBeside):
 
     def preview_of(self, key: Hashable) -> None:
         """Show the file around the line under the cursor."""
-        file = next(
-            (file for file in self._texts or () if isinstance(key, Hit) and file.path == key.path), None
-        )
-        if file is None or not isinstance(key, Hit):
+        if self._texts is None or not isinstance(key, Hit):
             return
+        file = next(file for file in self._texts.files if file.path == key.path)
         above = max(1, self.preview.fits // 2 - 2)  # so that the line is visible
         first, words = max(0, key.line - 1 - above), self._words.casefold()
         rows: list[tuple[Part, ...]] = [((safe(key.path), "title"),), ()]

@@ -41,8 +41,8 @@ NO_README: tuple[tuple[Part, ...], ...] = ((("no README; a file README.md is sho
 READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 
 
-# Where a fact leads: the target of its link → what enter does there.
-GO = "go:"
+GO = "\0go:"  # begins the target of a fact's link; no link of a README has a NUL
+# Where a fact leads → what enter does there.
 LEADS = {
     "seal": "open the seal",
     "checks": "open the checks",

@@ -54,5 +54,7 @@ CACHED_AMONG = select(blame_cache.c.seal_id).where(
 )
 KEEP = InsertNew(blame_cache)
 _OF_REPO = blame_cache.c.repo_id == bindparam("repo_id")
-KEPT_BYTES = select(func.coalesce(func.sum(func.length(blame_cache.c.owners)), 0)).where(_OF_REPO)
+CACHE_SIZE = select(func.count(), func.coalesce(func.sum(func.length(blame_cache.c.owners)), 0)).where(
+    _OF_REPO
+)
 DROP = delete(blame_cache).where(_OF_REPO)

@@ -176,6 +176,10 @@ def test_owners_that_are_kept_have_a_limit(
         assert owners(repo, made[end - 1]) == made[:end]
         assert relay.run(kept(repo.id))[1] <= 1500
     assert 0 < relay.run(kept(repo.id))[0] < 11
+    monkeypatch.setattr(blame, "CACHED_OF_REPO", 2)
+    for end in range(1, 12):
+        assert owners(repo, made[end - 1]) == made[:end]
+        assert relay.run(kept(repo.id))[0] <= 2
     before = relay.run(kept(repo.id))
     monkeypatch.setattr(blame, "CACHED_BYTES", 100)
     assert owners(repo, made[3]) == made[:4]
