@@ -30,7 +30,6 @@ UNCALLED = {
     "device.LIST": "other programs; ours lists the same keys as device keys",
     "device.REVOKE": "other programs; ours revokes the same keys as device keys",
     "history.ARCHIVE": "other programs",
-    "history.LOG": "other programs",
     "listing.SOCIAL": "pages, to come",
     "live.PROOF_CONTEXT": "other programs; ours makes these bytes itself",
     "merge.MERGE": "other programs",

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.model import history
-from localstore.core.model.history import ChangedFile, Compare, CompareQuery, PackQuery, Seal
+from localstore.core.model.history import ChangedFile, Compare, CompareQuery, LogQuery, PackQuery, Seal
 from localstore.core.model.limits import GIB, LARGE_ANSWER, TREE_ENTRIES
 from svc.http.client import Http
 
@@ -22,13 +22,25 @@ class HistoryCalls:
         self._http = http
 
     def seal(self, repo_id: str, seal_id: str) -> Seal:
-        """Return one seal with its signed bytes. Without a session, the seal is taken from the beginning of a
-        history pack (an archive of seals), which anybody may fetch from a public repository."""
+        """Return one seal with its signed bytes."""
         if self._http.credential is None:
-            query = PackQuery(from_=seal_id, limit=1)
-            with self._http.stream(history.HISTORY_PACK, ARCHIVE_MAX, query=query, id=repo_id) as pieces:
-                return first_seal(pieces)
+            return self._seals_of_pack(repo_id, seal_id, 1)[0]
         return self._http.send(history.SEAL, id=repo_id, seal_id=seal_id)
+
+    def log(self, repo_id: str, seal_id: str, limit: int) -> list[Seal]:
+        """Return a seal and the newest seals of its history, at most `limit` in all, each with its signed
+        bytes."""
+        if self._http.credential is None:
+            return self._seals_of_pack(repo_id, seal_id, limit)
+        query = LogQuery(ref=seal_id, limit=limit)
+        return list(self._http.send(history.LOG, query=query, id=repo_id).items)
+
+    def _seals_of_pack(self, repo_id: str, seal_id: str, limit: int) -> list[Seal]:
+        """Return the first seals of a history pack (an archive of seals), which anybody may fetch from a
+        public repository, also without a session."""
+        query = PackQuery(from_=seal_id, limit=limit)
+        with self._http.stream(history.HISTORY_PACK, ARCHIVE_MAX, query=query, id=repo_id) as pieces:
+            return first_seals(pieces, limit)
 
     def proof(self, repo_id: str, seal_id: str) -> bytes:
         """Return the encoded directories of a seal that the user may see. The caller must verify them against
@@ -66,9 +78,10 @@ class HistoryCalls:
         return self._http.read(history.RAW, cap, id=repo_id, sha=sha, path=path)
 
 
-def first_seal(pieces: Iterator[bytes]) -> Seal:
-    """Return the first seal in a history pack, which is a tar archive that begins with a list of its seals.
-    The rest of the pack is not read."""
+def first_seals(pieces: Iterator[bytes], limit: int) -> list[Seal]:
+    """Return the seals of a history pack, at least one and at most `limit`. A history pack is a tar archive
+    that begins with a list of its seals; the rest of it is not read. Raises ServerMisbehaved for anything
+    else."""
     import tarfile
 
     try:
@@ -77,8 +90,10 @@ def first_seal(pieces: Iterator[bytes]) -> Seal:
             file = pack.extractfile(member) if member and member.name == "manifest.jsonl" else None
             if file is None:
                 raise ServerMisbehaved("the server sent a history pack without a manifest")
-            line = file.readline(LARGE_ANSWER)
-        return msgspec.json.decode(line, type=Seal)
+            lines = [file.readline(LARGE_ANSWER)]  # the first line also lists the files of its seal
+            while len(lines) < limit and (line := file.readline(LARGE_ANSWER)):
+                lines.append(line)
+        return [msgspec.json.decode(line, type=Seal) for line in lines]
     except (tarfile.TarError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OSError):
         raise ServerMisbehaved("the server sent a history pack that cannot be read") from None
 

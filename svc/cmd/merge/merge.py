@@ -17,6 +17,7 @@ from svc.cmd.frame.options import DryRun
 from svc.cmd.frame.working_copy import conflict_record, count, line_ranges, note_skipped, path_list
 from svc.console import Column, answers
 from svc.flows.common import ConflictCopy
+from svc.flows.history.ancestry import VerifiedSeals, require_bases
 from svc.flows.merge import merge as flow
 from svc.flows.merge.merge import MergeResult, Source
 from svc.flows.merge.resolve import require_no_conflicts
@@ -87,6 +88,7 @@ def _merge(ctx: Ctx, ref: str, dry_run: bool) -> None:
         if head is not None:
             query = CompareQuery(base=head, head=source.head, limit=0)
             bases = ctx.reader.send(history.COMPARE, query=query, id=repo.id).merge_bases
+            require_bases(VerifiedSeals(ctx.reader, repo.id), head, source.head, bases)
         done = flow.bring(copy, Source(source.head, source.name, bases), dry_run)
     if done.up_to_date:
         sentence = f"Nothing to merge: this branch has all of {source.name}"

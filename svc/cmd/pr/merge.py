@@ -128,7 +128,8 @@ def merge(
     )
     path = {"id": repo.id, "n": str(proposal.number)}
     prepared = ctx.api.send(merges.PREPARE, body, **path)
-    signed = signatures(ctx.api, repo.id, MergeOptions(proposal, body.message), prepared, key)
+    options = MergeOptions(proposal, strategy or "fast_forward", body.message)
+    signed = signatures(ctx.api, repo.id, options, prepared, key)
     for name in prepared.merged:
         ctx.out.note(f"{name}: both sides changed it; joined by lines")
     if dry_run:
@@ -200,7 +201,7 @@ def update_branch(ctx: Ctx, number: Number = "", message: Message = "", dry_run:
     )
     path = {"id": repo.id, "n": str(proposal.number)}
     prepared = ctx.api.send(merges.UPDATE_PREPARE, body, **path)
-    signed = signatures(ctx.api, repo.id, MergeOptions(proposal, body.message), prepared, key)
+    signed = signatures(ctx.api, repo.id, MergeOptions(proposal, "update", body.message), prepared, key)
     for name in prepared.merged:
         ctx.out.note(f"{name}: both sides changed it; joined by lines")
     files = path_list(_changed_paths(prepared)) or "no file changes"

@@ -19,7 +19,7 @@ from localstore.core.merge.moves import Moves, searches
 from localstore.core.merge.three_way import MergedTree, Plan, agreed, finish, merged_texts, plan
 from localstore.core.model import history
 from localstore.core.model.history import TreeQuery
-from localstore.core.model.merge import MergeSeal, PreparedMerge
+from localstore.core.model.merge import MergeSeal, PreparedMerge, Way
 from localstore.core.model.proposal import Proposal
 from localstore.core.paths import terminal_safe
 from localstore.core.seal import MergeOrigin, SealPayload
@@ -30,6 +30,7 @@ from localstore.record.database import SealedFile
 from localstore.sync import verify
 from localstore.sync.verify import Shown
 from svc.api import Api
+from svc.flows.history.ancestry import VerifiedSeals, require_bases
 
 LINE_MAX = 10_000  # seals of a branch that are read
 TEXTS_AT_ONCE = 1000
@@ -38,10 +39,12 @@ Files = dict[str, SealedFile]
 
 
 class MergeOptions(msgspec.Struct, frozen=True):
-    """The merge that the user requests. `message` is the message of the new seal. If it is None, the server's
-    message is used, or for a rebase the messages of the merged seals."""
+    """The merge that the user requests. `strategy` is how the proposal is merged, or `update` if its base
+    comes into its branch. `message` is the message of the new seal. If it is None, the server's message is
+    used, or for a rebase the messages of the merged seals."""
 
     proposal: Proposal
+    strategy: Way
     message: str | None = None
 
 
@@ -78,14 +81,12 @@ class VerifiedObjects:
 
     def __init__(self, api: Api, repo_id: str) -> None:
         self._api, self.repo_id = api, repo_id
-        self._payloads: dict[str, SealPayload] = {}
+        self.seals = VerifiedSeals(api, repo_id)
         self._trees: dict[str, Shown] = {}
         self.texts: dict[bytes, bytes] = {}
 
     def payload(self, seal: str) -> SealPayload:
-        if seal not in self._payloads:
-            self._payloads[seal] = verify.seal(self._api.history.seal(self.repo_id, seal), seal, self.repo_id)
-        return self._payloads[seal]
+        return self.seals.payload(seal)
 
     def files(self, seal: str) -> Files:
         return self._shown_tree(seal).files
@@ -156,8 +157,11 @@ def _start(prepared: PreparedMerge, checked: VerifiedObjects) -> list[str]:
 
 def _expected_seals(checked: VerifiedObjects, request: MergeOptions, prepared: PreparedMerge) -> list[_Seal]:
     proposal = request.proposal
+    if prepared.strategy != request.strategy:
+        raise _mismatch("strategy")
     if (prepared.base_seal, prepared.head_seal) != (proposal.base_seal, proposal.head_seal):
         raise _mismatch("base or head")
+    require_bases(checked.seals, prepared.base_seal, prepared.head_seal, prepared.merge_bases)
     base, head = checked.files(prepared.base_seal), checked.files(prepared.head_seal)
     bases = [checked.files(seal_id) for seal_id in prepared.merge_bases]
     if prepared.strategy == "fast_forward":

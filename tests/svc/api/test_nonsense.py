@@ -100,6 +100,7 @@ GIVEN: dict[str, Any] = {
     "seal_id": "s",
     "path": "p",
     "cap": 1000,
+    "limit": 1,
 }
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from localstore.core.model import history
+from svc.api import Api
 from svc.flows.merge import merge as flow
 from tests.svc.conftest import Answer, Svc
 
@@ -309,3 +313,27 @@ def test_log_and_blame_tell_what_was_merged(folder: Folder) -> None:
     assert {tuple(one["merged"]) for one in others} == {()}
     before = json.loads(folder.ok("log", "--first-parent", "--json", "id").out)[1]["id"]
     assert f"Merge:  {before[:12]} {side[:12]}\n" in folder.ok("log", "-n", "1", "--stat").out
+
+
+def test_a_merge_base_that_the_server_invents_is_refused(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With this branch's own seal as merge base, the merge would remove what only this branch has."""
+    folder.push({"page": PAGE})
+    folder.ok("repo", "branch", "topic")
+    folder.push({"here": "1\n"}, "here")
+    folder.ok("switch", "topic")
+    folder.push({"there": "1\n"}, "there")
+    folder.ok("switch", "main")
+    true = Api.send
+
+    def send(api: Api, endpoint: Any, body: Any = None, query: Any = None, **path: str) -> Any:
+        answer = true(api, endpoint, body, query, **path)
+        return replace(answer, merge_bases=[answer.base]) if endpoint is history.COMPARE else answer
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Api, "send", send)
+        folder.refused("merge", "topic", says="not the nearest common seal; nothing was merged")
+    assert "here" in folder.files()
+    folder.ok("merge", "topic")
+    assert {"here", "there"} <= set(folder.files())

@@ -13,7 +13,7 @@ import pytest
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.model import merge as merges
-from localstore.core.model.merge import PreparedMerge
+from localstore.core.model.merge import MergePrepareRequest, PreparedMerge
 from svc.api import Api
 from tests.svc.cmd.test_merge import PAGE, Folder
 from tests.svc.conftest import Svc
@@ -196,7 +196,10 @@ LIES: dict[str, Callable[[PreparedMerge], PreparedMerge]] = {
     "merge origin": lambda one: _first(one, provenance=_without_origin(one)),
     "base or head": lambda one: msgspec.structs.replace(one, head_seal=one.base_seal),
     "number of seals": lambda one: msgspec.structs.replace(one, seals=one.seals * 2),
-    "conflicts": lambda one: msgspec.structs.replace(one, merge_bases=[]),
+    "merge base": lambda one: msgspec.structs.replace(one, merge_bases=[]),
+    "nearest common": lambda one: msgspec.structs.replace(one, merge_bases=[one.base_seal]),
+    "strategy": lambda one: msgspec.structs.replace(one, strategy="fast_forward"),
+    "another strategy": lambda one: msgspec.structs.replace(one, strategy="update"),
 }
 
 
@@ -213,6 +216,26 @@ def test_lies(folder: Folder, monkeypatch: pytest.MonkeyPatch, lie: str) -> None
 
     monkeypatch.setattr(Api, "send", send)
     folder.refused("pr", "merge", number(folder), "--squash", "-m", "mine", says=lie)
+
+
+def test_a_correct_merge_that_was_not_asked_for_is_not_signed(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server prepares a squash into the base for somebody who brings the base into the branch."""
+    proposed(folder, {"page": changed((1, "ONE"))}, {"page": changed((9, "NINE"))})
+    true = Api.send
+
+    def send(api: Api, endpoint: Any, body: Any = None, query: Any = None, **path: str) -> Any:
+        if endpoint is merges.UPDATE_PREPARE:
+            asked = MergePrepareRequest(
+                body.device_key_id, "squash", body.message, body.expected_head, body.expected_base
+            )
+            return true(api, merges.PREPARE, asked, query, **path)
+        assert endpoint is not merges.UPDATE_FINALIZE, "it was signed"
+        return true(api, endpoint, body, query, **path)
+
+    monkeypatch.setattr(Api, "send", send)
+    folder.refused("pr", "update-branch", number(folder), says="another strategy; nothing was signed")
 
 
 @pytest.mark.parametrize("option", ["--squash", "--rebase"])
