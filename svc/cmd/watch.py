@@ -15,6 +15,7 @@ from localstore.agent import place
 from localstore.agent.talk import AgentSilent, Conversation, Folder, FolderEvent, Reply, Request
 from localstore.core.errors import ClientError
 from localstore.core.paths import terminal_safe
+from localstore.core.words import count
 from localstore.errors import NotWatched
 from localstore.folder import link
 from svc.agent.start import reach, start
@@ -244,7 +245,7 @@ def sentence_of(event: FolderEvent) -> str:
         case "merged":
             return f"  {path}: merged with " + (f"{who}'s edit" if event.by else "edits by others")
         case "kept":
-            lines = "1 line" if event.lines == 1 else f"{event.lines} lines"
+            lines = count(event.lines, "line")
             return f"  {path}: kept {lines} of {who}, which this save lacked; save again to take them out"
         case "conflict" | "renamed":
             return _moved_sentence(event, who)
