@@ -18,6 +18,7 @@ from llm.problem import Refused
 from llm.runners import Runner, embeds_only
 from llm.upstream import Answer
 from llm.wire import Chat, Generate, Message
+from localstore.core.times import rfc3339_now
 from localstore.models.gguf import Header
 from localstore.models.store import Installed
 
@@ -242,7 +243,7 @@ class _AnswerLines:
         more: dict[str, Any] = {"thinking": thinking} if thinking else {}
         if calls:
             more["tool_calls"] = calls
-        base = {"model": self._work.label, "created_at": wire.now()}
+        base = {"model": self._work.label, "created_at": rfc3339_now()}
         if self._work.chat:
             return {**base, "message": {"role": "assistant", "content": text, **more}}
         return {**base, "response": text, **more}

@@ -32,6 +32,7 @@ from llm.problem import Refused
 from llm.runners import Runner, Runners
 from localstore.core.errors import SvcError
 from localstore.core.model.limits import LLM_BODY, LLM_REQUESTS, in_words
+from localstore.core.times import rfc3339_now
 from localstore.disk_errors import FULL, disk_error
 from localstore.errors import DiskError
 from localstore.models.errors import ModelMissing
@@ -341,7 +342,7 @@ class Front:
                 async with self.runners.lend(installed, context, keep):
                     pass
             done = {"done": True, "done_reason": "unload" if keep == 0 else "load"}
-            return self.json(request, {"model": call.model, "created_at": wire.now(), **empty, **done})
+            return self.json(request, {"model": call.model, "created_at": rfc3339_now(), **empty, **done})
         began = time.monotonic_ns()
         answer_lines = self._lines(work, installed, context, keep, began)
         if call.stream is False:

@@ -11,6 +11,7 @@ import msgspec
 
 from llm.answering import capabilities, template_of
 from llm.runners import Runner
+from localstore.core.times import rfc3339
 from localstore.models.store import Installed
 
 _FAR = datetime(2318, 1, 1, tzinfo=UTC)  # what stays for ever expires then, as Ollama has it
@@ -61,12 +62,12 @@ def tag(installed: Installed) -> dict[str, Any]:
 def running(runner: Runner) -> dict[str, Any]:
     installed = runner.installed
     end = runner.expires_at
-    expires = _FAR if end == math.inf else datetime.fromtimestamp(end, UTC)
+    expires = _FAR if end == math.inf else end
     tags = {name: value for name, value in tag(installed).items() if name != "modified_at"}
     return {
         **tags,
         "size": runner.plan.need,
-        "expires_at": expires.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        "expires_at": rfc3339(expires, "microseconds"),
         "size_vram": 0,
         "context_length": runner.plan.context,
     }

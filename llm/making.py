@@ -17,9 +17,10 @@ from blake3 import blake3
 from llm import wire
 from llm.problem import Refused
 from localstore.core.model.limits import GIB
+from localstore.core.times import rfc3339_now
 from localstore.models.intake import take_upload
 from localstore.models.names import ModelName
-from localstore.models.store import Installed, Models, Record, now
+from localstore.models.store import Installed, Models, Record
 
 LARGEST = 1024 * GIB
 _SHA256 = re.compile(r"sha256[:-]([0-9a-f]{64})")
@@ -96,7 +97,7 @@ def record_of(request: wire.Create, models: Models, find: Callable[[str | None],
         "messages": messages,
     }
     given = {name: value for name, value in changed.items() if value is not None}
-    return msgspec.structs.replace(base, modified_at=now(), **given)
+    return msgspec.structs.replace(base, modified_at=rfc3339_now(), **given)
 
 
 def _of_files(files: dict[str, str], models: Models) -> Record:
@@ -121,7 +122,7 @@ def _of_files(files: dict[str, str], models: Models) -> Record:
     if len(parts) != count:
         raise Refused(400, f"files: they hold {len(parts)} of the {count} shards of a model; send all")
     model, *shards = [parts[place] for place in sorted(parts)]
-    return Record(model=model, shards=shards, projector=projector, modified_at=now())
+    return Record(model=model, shards=shards, projector=projector, modified_at=rfc3339_now())
 
 
 def create(models: Models, target: ModelName, record: Record) -> Iterator[dict[str, str]]:

@@ -6,7 +6,6 @@ import base64
 import binascii
 import math
 import re
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -252,7 +251,3 @@ def picture(data: str) -> dict[str, Any]:
     if not kind:
         raise Refused(400, "an image is none of PNG, JPEG, GIF, BMP and WebP")
     return {"type": "image_url", "image_url": {"url": f"data:image/{kind};base64,{text}"}}
-
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -14,12 +14,12 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from localstore.core.times import rfc3339
 from localstore.shared_database import open_shared, transaction
 
 FILE = "outbox.db"  # in SVC_HOME
@@ -298,8 +298,7 @@ class Outbox:
 
 def moment(timestamp: str) -> str:
     """The time of a `QueuedAction.timestamp`, as ISO 8601 in UTC."""
-    seconds = int(timestamp.partition("-")[0]) / 1000
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return rfc3339(int(timestamp.partition("-")[0]) / 1000, "milliseconds")
 
 
 def _has_lists(value: Any) -> bool:

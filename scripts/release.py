@@ -35,6 +35,7 @@ from packaging.requirements import Requirement
 from localstore.core.encoding import b64u
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.distribution import Build, ClientRelease, signed_bytes
+from localstore.core.times import rfc3339
 from scripts import stamp
 from scripts.release_key import NoKey, public, read
 from svc import __version__
@@ -148,7 +149,7 @@ def _add_to_list(folder: Path, version: str, made: Build) -> ClientRelease:
     else:
         if before.version == version:
             others = [one for one in before.artifacts if (one.os, one.arch) != (made.os, made.arch)]
-    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    now = rfc3339(datetime.now(UTC), "seconds")
     return ClientRelease(version=version, published_at=now, artifacts=[*others, made])
 
 

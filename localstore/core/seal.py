@@ -10,7 +10,7 @@ Absent optional members are omitted; unknown members are refused.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 
 import msgspec
 
@@ -18,6 +18,7 @@ from localstore.core.encoding import hex_digest, is_hex_digest, jcs, unb64u
 from localstore.core.errors import Invalid, SignatureInvalid, TooLarge
 from localstore.core.identity import keys
 from localstore.core.model import limits
+from localstore.core.times import rfc3339
 
 PREFIX = b"svc-seal-v1\n"
 VERSION = 1
@@ -85,7 +86,7 @@ class SealPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def timestamp(moment: datetime) -> str:
     """The moment as RFC 3339 in UTC with milliseconds, 24 characters: 2026-01-31T23:59:59.000Z. `moment` has
     a time zone."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return rfc3339(moment, "milliseconds")
 
 
 def encode(payload: SealPayload) -> bytes:

@@ -1,5 +1,5 @@
 """The words and signs for states, such as those of a check: commands, the terminal app and web pages take
-them from here."""
+them from here. Also small forms of text that many messages have: a number with its noun, a first line."""
 
 from __future__ import annotations
 
@@ -27,6 +27,16 @@ WAITS = {
     "unresolved_threads": "threads of its reviews are not resolved (svc pr threads)",
 }
 VERDICTS = {"approve": "approved", "request_changes": "asked for changes", "comment": "reviewed"}
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: `1 file`, `3 files`. `plural`: the plural of the noun if it is irregular."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def first_line(message: str) -> str:
+    """The first line of a message, such as a seal's. Empty lines at its start do not count."""
+    return message.strip().partition("\n")[0]
 
 
 def state_of_proposal(state: str, draft: bool) -> str:

@@ -21,6 +21,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import msgspec
 
@@ -285,3 +286,10 @@ def temp_name(path: str) -> str:
     ignored."""
     folder, slash, _ = path.rpartition("/")
     return f"{folder}{slash}.svc-{os.urandom(8).hex()}.tmp"
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace the content of a file, or create the file, in a single step: no reader finds half of it."""
+    unfinished = path.with_name(temp_name(path.name))
+    unfinished.write_bytes(content)
+    unfinished.replace(path)

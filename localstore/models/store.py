@@ -9,7 +9,6 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -96,10 +95,6 @@ class Installed(msgspec.Struct, frozen=True):
     def abouts(self) -> list[About]:
         """The descriptions of the model's blobs, in the order of `Record.digests`."""
         return [self.about, *self.shards, *([self.projector] if self.projector else [])]
-
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 class Models:

@@ -11,6 +11,7 @@ from localstore.core.errors import Invalid
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.build import NONE_HIDDEN
+from localstore.core.tree.read import Change
 from localstore.record.database import SealedFile, SealedTree
 from localstore.sync.working_copy import WorkingCopy
 
@@ -41,7 +42,7 @@ def _update_tree(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
         read.update(raws)
         return raws
 
-    steps = tree.update(root, {path: _entry(file) for path, file in changes.items()}, _key(copy))
+    steps = tree.update(root, {path: entry_of(file) for path, file in changes.items()}, _key(copy))
     try:
         built = tree.run(steps, load)
     except (PayloadMissing, Invalid):
@@ -62,7 +63,17 @@ def _rebuild_tree(copy: WorkingCopy, changes: Changes, opaque: tree.Hidden) -> S
     return SealedTree(built.root, built.directories, None)
 
 
-def _entry(file: SealedFile | None) -> TreeEntry | None:
+def changes_between(base: Mapping[str, SealedFile], side: Mapping[str, SealedFile]) -> dict[str, Change]:
+    """The changes, by path, from the files of one seal to those of another."""
+    return {
+        path: (entry_of(base.get(path)), entry_of(side.get(path)))
+        for path in base.keys() | side.keys()
+        if base.get(path) != side.get(path)
+    }
+
+
+def entry_of(file: SealedFile | None) -> TreeEntry | None:
+    """The file as an entry of a tree; None if there is no file."""
     return None if file is None else TreeEntry(*file)
 
 

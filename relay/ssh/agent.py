@@ -19,8 +19,8 @@ from asyncssh.stream import SSHUNIXStreamSession
 
 from localstore.core import publication, seal
 from localstore.core.endpoint import Endpoint
-from localstore.core.errors import SvcError
-from localstore.core.identity import keys, request_signature
+from localstore.core.errors import Invalid, SvcError
+from localstore.core.identity import keys, request_signature, ssh_agent
 from localstore.core.identity.ssh import FORWARD, SIGN_BYTES
 from localstore.core.model import issue as issues
 from localstore.core.model import label as labels
@@ -34,7 +34,6 @@ from localstore.core.model import thread as threads
 from localstore.core.model.seal import FINALIZE_SEALS
 
 PATIENCE = 60.0  # seconds that an agent has; it may ask its person
-ANSWER_BYTES = 256 * 1024
 REQUESTS: tuple[Endpoint[Any], ...] = (
     merges.PREPARE,
     merges.FINALIZE,
@@ -69,8 +68,6 @@ REQUESTS: tuple[Endpoint[Any], ...] = (
 )
 """The changes that are signed over SSH. None is about an account, its keys, who has rights, or file bytes."""
 
-_LIST, _LISTED, _SIGN, _SIGNED = 11, 12, 13, 14
-_ALGORITHM = b"ssh-ed25519"
 _BASE = re.compile(
     r'"@method": (?P<method>[A-Z]{3,7})\n"@authority": (?P<authority>[!-~]{1,300})\n'
     r'"@path": (?P<path>[!-~]{1,2000})\n"@query": \?[!-~]{0,2000}\n'
@@ -127,7 +124,7 @@ class Agent:
 
     def __init__(self, connection: Any, public: bytes) -> None:
         self._connection, self.public = connection, public
-        self._blob = _text(_ALGORITHM) + _text(public)
+        self._blob = ssh_agent.encode_key(public)
         self._one_at_a_time = asyncio.Lock()  # an agent may ask its person about each
         self.forwarded = False
 
@@ -144,25 +141,24 @@ class Agent:
                 f"your ssh-agent did not answer in {PATIENCE:.0f} s; does it wait for you to confirm? "
                 "Nothing was signed; try again"
             ) from None
-        except (OSError, asyncssh.Error, asyncio.IncompleteReadError, struct.error):
+        except (OSError, Invalid, asyncssh.Error, asyncio.IncompleteReadError, struct.error):
             raise SignatureRefused(
                 "your ssh-agent does not answer over this connection; see that it runs and holds this key "
                 "(ssh-add -l), connect again with ssh -A. Nothing was signed"
             ) from None
 
     async def _sign(self, message: bytes) -> bytes:
-        answer = await self._ask(_SIGN, _text(self._blob) + _text(message) + struct.pack(">I", 0))
-        if answer[:1] != bytes((_SIGNED,)):
+        answer = await self._ask(ssh_agent.SIGN, ssh_agent.signing_body(self._blob, message))
+        if answer[:1] != bytes((ssh_agent.SIGNED,)):
             raise SignatureRefused(await self._why_refused())
-        name, rest = _cut_string(_cut_string(answer[1:])[0])
-        raw, _ = _cut_string(rest)
-        if name != _ALGORITHM or not keys.verify(self.public, message, raw):
+        name, raw = ssh_agent.take_signature(answer[1:])
+        if name != ssh_agent.ALGORITHM or not keys.verify(self.public, message, raw):
             raise SignatureRefused("your ssh-agent answered with a signature that does not verify")
         return raw
 
     async def _why_refused(self) -> str:
-        answer = await self._ask(_LIST, b"")
-        if answer[:1] == bytes((_LISTED,)) and self._blob not in answer:
+        answer = await self._ask(ssh_agent.LIST, b"")
+        if answer[:1] == bytes((ssh_agent.LISTED,)) and self._blob not in answer:
             return (
                 "your ssh-agent does not hold the key that you connected with; add it with ssh-add and try "
                 "again. Nothing was signed"
@@ -175,25 +171,13 @@ class Agent:
         session = await channel.open(SSHUNIXStreamSession)
         reader = asyncssh.SSHReader[bytes](session, channel)
         try:
-            asyncssh.SSHWriter[bytes](session, channel).write(_text(bytes((kind,)) + body))
+            asyncssh.SSHWriter[bytes](session, channel).write(ssh_agent.encode_request(kind, body))
             (length,) = struct.unpack(">I", await reader.readexactly(4))
-            if not 0 < length <= ANSWER_BYTES:
+            if not 0 < length <= ssh_agent.ANSWER_BYTES:
                 raise OSError("an answer of impossible length")
             return await reader.readexactly(length)
         finally:
             channel.abort()
-
-
-def _text(content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + content
-
-
-def _cut_string(content: bytes) -> tuple[bytes, bytes]:
-    """Split a message in the format of ssh-agents into (its first string, the rest). Raises OSError if the
-    message is incomplete."""
-    if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
-        raise OSError("an answer that cannot be read")
-    return content[4 : 4 + length], content[4 + length :]
 
 
 async def read_request(sock: Any) -> bytes:

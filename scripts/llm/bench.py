@@ -26,9 +26,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from llm.task import KEY_VARIABLE
+from localstore.core.times import rfc3339_now
 from localstore.models import names
 from localstore.models.intake import take_in
-from localstore.models.store import Models, Record, now
+from localstore.models.store import Models, Record
 from tests.llm.conftest import Kept, add, cpu_ticks, free_port
 
 TICK = 1000 / os.sysconf("SC_CLK_TCK")  # milliseconds
@@ -98,7 +99,7 @@ def add_real(home: Path, file: Path | None) -> None:
     copied = home / "real.gguf"
     shutil.copy(file, copied)
     models = Models(home)
-    models.put(names.parse("real"), Record(model=take_in(models, copied).digest, modified_at=now()))
+    models.put(names.parse("real"), Record(model=take_in(models, copied).digest, modified_at=rfc3339_now()))
     copied.unlink()
 
 

@@ -12,9 +12,9 @@ import typer
 
 from localstore.core.errors import EXIT_FAILED, UsageError
 from localstore.core.paths import PROSE, terminal_safe
+from localstore.core.words import count as count_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.values import TYPED
-from svc.cmd.frame.working_copy import count as counted
 from svc.console import Column, Out, answers
 from svc.flows.search.lines import Pattern, TextLine, compile_pattern
 from svc.flows.search.texts import SearchTexts
@@ -187,8 +187,8 @@ def _path(out: Out, path: str) -> str:
 
 def _note_skipped(out: Out, skipped: dict[str, int]) -> None:
     words = [
-        counted(skipped["binary"], "binary file") if "binary" in skipped else "",
-        counted(skipped["unreadable"], "unreadable file") if "unreadable" in skipped else "",
+        count_of(skipped["binary"], "binary file") if "binary" in skipped else "",
+        count_of(skipped["unreadable"], "unreadable file") if "unreadable" in skipped else "",
         f"{skipped['left out']} that a push skips (svc status lists them)" if "left out" in skipped else "",
     ]
     if skipped:

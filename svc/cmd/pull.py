@@ -8,12 +8,12 @@ import typer
 
 from localstore.core.errors import EXIT_FAILED, UsageError
 from localstore.core.paths import terminal_safe
+from localstore.core.words import count
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
 from svc.cmd.frame.working_copy import (
     by_whom,
     conflict_record,
-    count,
     note_conflicts,
     note_merged,
     note_skipped,

@@ -14,6 +14,7 @@ from localstore.core.model import protection as protections
 from localstore.core.model.limits import MIB
 from localstore.core.model.protection import matching, refusal
 from localstore.core.paths import terminal_safe
+from localstore.core.words import count
 from localstore.errors import EditsConflict, UnpulledSeal
 from localstore.progress import silent
 from localstore.sync.held_back import new_git_ignored
@@ -23,7 +24,6 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
 from svc.cmd.frame.working_copy import (
     conflict_record,
-    count,
     handles,
     note_conflicts,
     note_held_back,

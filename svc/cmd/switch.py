@@ -8,9 +8,10 @@ import typer
 
 from localstore.agent.talk import Request
 from localstore.core.errors import EXIT_FAILED, UsageError
+from localstore.core.words import count
 from svc.agent.start import tell
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working_copy import conflict_record, count, note_conflicts, note_merged, path_list
+from svc.cmd.frame.working_copy import conflict_record, note_conflicts, note_merged, path_list
 from svc.console import Column, answers
 from svc.flows.place.folder import copy_for_pulling
 from svc.flows.place.refs import HEADS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +14,8 @@ from localstore.agent import place
 from localstore.agent.talk import AgentSilent, Conversation, Folder, FolderEvent, Reply, Request
 from localstore.core.errors import ClientError
 from localstore.core.paths import terminal_safe
+from localstore.core.times import rfc3339
+from localstore.core.words import count
 from localstore.errors import NotWatched
 from localstore.folder import link
 from svc.agent.start import reach, start
@@ -244,7 +245,7 @@ def sentence_of(event: FolderEvent) -> str:
         case "merged":
             return f"  {path}: merged with " + (f"{who}'s edit" if event.by else "edits by others")
         case "kept":
-            lines = "1 line" if event.lines == 1 else f"{event.lines} lines"
+            lines = count(event.lines, "line")
             return f"  {path}: kept {lines} of {who}, which this save lacked; save again to take them out"
         case "conflict" | "renamed":
             return _moved_sentence(event, who)
@@ -282,5 +283,5 @@ def _person(event: FolderEvent, who: str) -> str:
 def _record(folder: Folder) -> dict[str, object]:
     record: dict[str, object] = {name: getattr(folder, name) for name in folder.__struct_fields__}
     record["people"] = msgspec.to_builtins(folder.people)
-    record["since"] = datetime.fromtimestamp(folder.since, UTC).isoformat().replace("+00:00", "Z")
+    record["since"] = rfc3339(folder.since)
     return record

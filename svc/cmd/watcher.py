@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from localstore.core.paths import terminal_safe
+from localstore.core.times import rfc3339
 from localstore.watch.protocol import WatcherInfo
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
@@ -90,7 +90,7 @@ def _record(watcher: WatcherInfo) -> dict[str, object]:
     return {
         "folder": watcher.folder.decode("utf-8", "backslashreplace"),
         "pid": watcher.pid,
-        "since": datetime.fromtimestamp(watcher.since, UTC).isoformat(),
+        "since": rfc3339(watcher.since),
         "directories": watcher.directories,
     }
 

@@ -9,7 +9,6 @@ that they write. They never remove it, and change no other file."""
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from localstore.core.ignore.rules import Rule
 from localstore.core.ignore.wildmatch import SPECIAL, octets
 from localstore.core.model.limits import EXECUTABLE_LIST, MANIFEST_BYTES
 from localstore.core.names import MANIFEST
+from localstore.folder.writer import replace_file
 from localstore.sync.working_copy import WorkingCopy
 
 LINE_CHARS = 200  # that one pattern may have in the manifest
@@ -145,10 +145,7 @@ def _write(copy: WorkingCopy, result: Executable) -> None:
     new = _with_list((old or b"").decode("utf-8-sig"), patterns).encode()
     if parse(new).executable != tuple(patterns):
         raise Invalid(f"{MANIFEST} is written in a way that cannot be added to; list the files there by hand")
-    target = copy.folder / MANIFEST
-    fresh = target.with_name(f".svc-{os.urandom(8).hex()}.tmp")
-    fresh.write_bytes(new)
-    fresh.replace(target)
+    replace_file(copy.folder / MANIFEST, new)
     result.written = True
 
 

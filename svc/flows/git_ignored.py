@@ -9,6 +9,7 @@ import msgspec
 
 from localstore.core.errors import Invalid, TooLarge
 from localstore.core.model.limits import IGNORE_FILE_BYTES, in_words
+from localstore.folder.writer import replace_file
 from localstore.sync.held_back import HeldBack, new_git_ignored
 from localstore.sync.working_copy import WorkingCopy
 
@@ -50,7 +51,4 @@ def _add(copy: WorkingCopy, lines: list[str]) -> None:
         raise TooLarge(
             f"{RULES} would be larger than {in_words(IGNORE_FILE_BYTES)}; write patterns there by hand"
         )
-    target = copy.folder / RULES
-    fresh = target.with_name(f".svc-{os.urandom(8).hex()}.tmp")
-    fresh.write_bytes(new)
-    fresh.replace(target)
+    replace_file(copy.folder / RULES, new)

@@ -11,6 +11,7 @@ from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest
 from localstore.core.errors import Conflict, UsageError
 from localstore.core.model.limits import TEXT_FILE
+from localstore.core.words import first_line
 from localstore.folder.files import Content
 from localstore.folder.stat_cache import Stat
 from localstore.record.database import SealedFile
@@ -65,7 +66,7 @@ def revert(copy: WorkingCopy, seal: str) -> RevertResult:
     digests = {path: file.digest for path, file in plan.back.items()}
     digests |= {path: digest(text) for path, text in plan.merged.items()}
     trash = replace_files(copy, _contents(copy, plan), digests, plan.removed)
-    subject = payload.message.strip().partition("\n")[0]
+    subject = first_line(payload.message)
     return RevertResult(seal, subject, sorted(digests), plan.removed, trash)
 
 

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from localstore.core.times import rfc3339_now
 from localstore.models import names, server
 from localstore.models.intake import take_in
-from localstore.models.store import Models, Record, now
+from localstore.models.store import Models, Record
 from localstore.progress import silent
 from svc.flows.llm.talk import Server, probe
 from svc.flows.models.local import pull_file
@@ -38,7 +39,7 @@ def add(home: Path, name: str, mode: str, **how: object) -> None:
     file = tiny.write(home / "new.gguf", mode, **how)
     taken = take_in(models, file)
     file.unlink()
-    models.put(names.parse(name), Record(model=taken.digest, modified_at=now()))
+    models.put(names.parse(name), Record(model=taken.digest, modified_at=rfc3339_now()))
 
 
 def add_kinds(home: Path) -> None:

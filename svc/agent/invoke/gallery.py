@@ -9,7 +9,6 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -25,6 +24,7 @@ from localstore.core.model.history import TreeQuery
 from localstore.core.model.limits import MIB, in_words
 from localstore.core.model.repo import Repo
 from localstore.core.names import parse_repo
+from localstore.core.times import rfc3339
 from localstore.folder.files import Files
 from localstore.folder.walk_rules import LISTED, NESTED, fault_of, rules_in
 from svc.agent.invoke.picture import Metadata, Refusal, Thumbnail
@@ -201,7 +201,7 @@ def _on_disk(root: str) -> Iterator[Image]:
             except OSError:
                 continue
             if stat.S_ISREG(info.st_mode):
-                moment = datetime.fromtimestamp(int(info.st_mtime), UTC).isoformat().replace("+00:00", "Z")
+                moment = rfc3339(int(info.st_mtime))
                 yield Image(root, path, kind, info.st_size, moment)
 
 

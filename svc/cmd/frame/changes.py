@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from localstore.core.model.history import ChangedFile, SealSummary
 from localstore.core.paths import terminal_safe
+from localstore.core.words import count, first_line
 from svc.console import Out
 from svc.console.table import cells
 
@@ -16,7 +17,7 @@ WIDTH = 80
 
 def subject(message: str) -> str:
     """Return the first line of a message, safe for a terminal."""
-    return terminal_safe(message.strip().partition("\n")[0])
+    return terminal_safe(first_line(message))
 
 
 def heading(seal: SealSummary, out: Out) -> str:
@@ -65,9 +66,9 @@ def stat(files: Sequence[ChangedFile], width: int = WIDTH) -> str:
     most = max(file.additions + file.deletions for file in files)
     scale = min(1.0, max(GRAPH_MIN, width - wide - number - 5) / most) if most else 1.0
     lines = []
-    for file, title, count in zip(files, titles, counts, strict=True):
+    for file, title, lines_changed in zip(files, titles, counts, strict=True):
         graph = _bar("+", file.additions, scale) + _bar("-", file.deletions, scale)
-        lines.append(f" {_fit_title(title, wide)} | {count:>{number}} {graph}".rstrip())
+        lines.append(f" {_fit_title(title, wide)} | {lines_changed:>{number}} {graph}".rstrip())
     return "\n".join([*lines, f" {_sum(files)}", ""])
 
 
@@ -94,9 +95,9 @@ def _fit_title(title: str, wide: int) -> str:
 
 def _sum(files: Sequence[ChangedFile]) -> str:
     added, removed = sum(file.additions for file in files), sum(file.deletions for file in files)
-    parts = [f"{len(files)} file{'' if len(files) == 1 else 's'} changed"]
+    parts = [f"{count(len(files), 'file')} changed"]
     if added or not removed:
-        parts.append(f"{added} insertion{'' if added == 1 else 's'}(+)")
+        parts.append(f"{count(added, 'insertion')}(+)")
     if removed or not added:
-        parts.append(f"{removed} deletion{'' if removed == 1 else 's'}(-)")
+        parts.append(f"{count(removed, 'deletion')}(-)")
     return ", ".join(parts)

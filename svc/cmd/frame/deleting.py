@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from localstore.core.model.ref import RefType
 from localstore.core.model.repo import Repo
+from localstore.core.words import count
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working_copy import count
 from svc.flows.place.known_seals import remember
 from svc.flows.place.unheld import seals_held_by
 

@@ -20,11 +20,6 @@ MAY_WRITE = ("owner", "admin", "write")
 PATHS_NAMED = 20  # paths that a summary names before it counts the rest
 
 
-def count(number: int, what: str) -> str:
-    """Return a number with its noun: `1 file`, `3 files`."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def path_list(paths: Iterable[str]) -> str:
     """Return paths as text for a sentence. If there are more than PATHS_NAMED paths, only the first are
     named, and the others are counted: `a, b and 5 more`."""

@@ -17,6 +17,7 @@ from localstore.core.model.inbox import (
     InboxState,
     Reason,
 )
+from localstore.core.words import count
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
@@ -112,7 +113,7 @@ def inbox(
             except NotFound:
                 raise NotFound(f"your inbox has no {label}; see: svc inbox --all") from None
         changed = len(named)
-    rows = "1 row" if changed == 1 else f"{changed} rows"
+    rows = count(changed, "row")
     ctx.out.done(f"Marked {rows} as {typed[0]}", {"changed": changed}, MARKED, value=str(changed))
 
 

@@ -10,11 +10,12 @@ from localstore.core.errors import EXIT_FAILED, Conflict, UsageError
 from localstore.core.model import history
 from localstore.core.model.history import CompareQuery
 from localstore.core.paths import terminal_safe
+from localstore.core.words import count
 from localstore.errors import NoMerge
 from localstore.sync.open_merge import open_merge, require_resolved
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
-from svc.cmd.frame.working_copy import conflict_record, count, line_ranges, note_skipped, path_list
+from svc.cmd.frame.working_copy import conflict_record, line_ranges, note_skipped, path_list
 from svc.console import Column, answers
 from svc.flows.common import ConflictCopy
 from svc.flows.history.ancestry import VerifiedSeals, require_bases

@@ -15,10 +15,10 @@ from localstore.core.model.history import CommitsQuery, CompareQuery
 from localstore.core.model.limits import ISSUE_TITLE_CHARS, PAGE_MAX
 from localstore.core.model.proposal import NothingProposed, Proposal, ProposalCreate
 from localstore.core.model.repo import Repo
+from localstore.core.words import count
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
-from svc.cmd.frame.working_copy import count
 from svc.cmd.issue.words import Assignees, Labels, Web, handles_of, names_of
 from svc.cmd.pr.words import COLUMNS, Reviewers, format_title, place_of
 from svc.console import answers

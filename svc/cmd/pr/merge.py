@@ -21,11 +21,11 @@ from localstore.core.model.merge import (
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
 from localstore.core.model.review import HeadMoved
-from localstore.core.words import reasons_to_wait
+from localstore.core.words import count, reasons_to_wait
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.deleting import confirm_unheld
 from svc.cmd.frame.options import DryRun
-from svc.cmd.frame.working_copy import count, path_list
+from svc.cmd.frame.working_copy import path_list
 from svc.cmd.pr.words import Number, find, format_title
 from svc.console import Column, answers
 from svc.flows.proposal.merging import MergeOptions, signatures

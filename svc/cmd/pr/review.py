@@ -11,9 +11,9 @@ from localstore.core.model import review as reviews
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
 from localstore.core.model.review import Review, ReviewCreate, ReviewPatch, Verdict
+from localstore.core.words import count
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
-from svc.cmd.frame.working_copy import count
 from svc.cmd.pr import threads
 from svc.cmd.pr.words import Number, find, format_title
 from svc.console import Column, answers

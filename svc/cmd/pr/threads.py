@@ -31,12 +31,12 @@ from localstore.core.model.thread import (
     ThreadQuery,
 )
 from localstore.core.paths import terminal_safe
+from localstore.core.words import count
 from svc.api import Api
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit
 from svc.cmd.frame.text_options import text_of
-from svc.cmd.frame.working_copy import count
 from svc.cmd.issue.comment import COLUMNS as SAID
 from svc.cmd.issue.words import prose
 from svc.cmd.pr.words import Named, Number, find, format_title

@@ -9,9 +9,9 @@ import typer
 
 from localstore.core.errors import ClientError, NotFound, SvcError, UsageError
 from localstore.core.paths import terminal_safe
+from localstore.core.words import count
 from localstore.outbox import Outbox, QueuedAction
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working_copy import count
 from svc.console import Column, answers
 from svc.flows.outbox.account import account_api
 from svc.flows.outbox.actions import describe_action, replay, using_outbox

@@ -13,10 +13,10 @@ from localstore.core.model.limits import NOTES_BYTES
 from localstore.core.model.release import Release, ReleaseCreate, ReleaseEdit
 from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
+from localstore.core.words import count
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.cmd.frame.text_options import text_of
-from svc.cmd.frame.working_copy import count
 from svc.console import Column, answers
 from svc.console.table import size
 from svc.flows.place.refs import explained_not_found, find_abbreviated, is_relative, seal_of

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import EXIT_FAILED, UsageError
+from localstore.core.words import count
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working_copy import count, note_conflicts, note_skipped
+from svc.cmd.frame.working_copy import note_conflicts, note_skipped
 from svc.console import Column, answers
 from svc.console.table import size
 from svc.flows.place.refs import resolve_ref

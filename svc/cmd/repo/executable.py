@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from localstore.core.words import count
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working_copy import count, path_list
+from svc.cmd.frame.working_copy import path_list
 from svc.console import Column, answers
 from svc.flows.executable import executable as look_at
 from svc.flows.place.folder import copy_for_local_work

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from localstore.core.paths import terminal_safe
+from localstore.core.words import count
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working_copy import count
 from svc.console import Column, answers
 from svc.flows.git_ignored import git_ignored as look_at
 from svc.flows.place.folder import copy_for_local_work

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import NotFound, UsageError
+from localstore.core.words import count
 from localstore.folder.link import RepoLink
 from svc.api.sync_transport import BranchTransport
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working_copy import count, path_list
+from svc.cmd.frame.working_copy import path_list
 from svc.console import Column, answers
 from svc.flows.init import init as link_folder
 

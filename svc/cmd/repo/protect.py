@@ -10,9 +10,9 @@ import typer
 from localstore.core import branch_pattern
 from localstore.core.model import protection as protections
 from localstore.core.model.protection import Protection, ProtectionSet
+from localstore.core.words import count
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
-from svc.cmd.frame.working_copy import count
 from svc.console import Column, answers
 from svc.flows.place.refs import explained_not_found
 from svc.http.checked import require_valid

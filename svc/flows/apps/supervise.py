@@ -22,9 +22,9 @@ from typing import Any, NoReturn
 from localstore.core.errors import SvcError
 from localstore.core.launch import Launch, Ready, fill
 from localstore.core.paths import terminal_safe
+from localstore.core.times import rfc3339_now
 from localstore.folder.lock import LOOKED_SECONDS, hold_lock
 from localstore.models import port as ports
-from localstore.models import store
 from localstore.models.errors import AppFailed
 from localstore.models.leases import lease
 from localstore.models.log import Log
@@ -79,7 +79,7 @@ class Supervisor:
         command = f"svc app launch {self._app.id}"
         with hold_lock(self._folder / LOCK, command, LOOKED_SECONDS), self._signals.listen():
             end_left(self._apps, self._app)
-            self._say(state="starting", supervisor=os.getpid(), since_at=store.now())
+            self._say(state="starting", supervisor=os.getpid(), since_at=rfc3339_now())
             try:
                 return self._run()
             except SignalReceived:

@@ -11,6 +11,7 @@ from localstore.core.errors import NotFound, ServerMisbehaved, UsageError
 from localstore.core.model import history
 from localstore.core.model.history import Blame, BlameQuery
 from localstore.core.model.limits import TEXT_FILE
+from localstore.core.words import count
 from svc.flows.place.refs import default_ref, seal_of
 from svc.flows.place.where import Where
 
@@ -86,6 +87,6 @@ def within(lines: Sequence[BlamedLine], span: tuple[int, int | None], name: str)
     file's name for the error."""
     first, last = span
     if first > len(lines):
-        many = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+        many = count(len(lines), "line")
         raise NotFound(f"{name} has {many}, and -L begins at line {first}")
     return list(lines[first - 1 : last])

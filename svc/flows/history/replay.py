@@ -13,6 +13,7 @@ from localstore.core.lane.update import decoded_ops
 from localstore.core.model import history
 from localstore.core.model.history import SealSummary, SealUpdate, UpdatesQuery
 from localstore.core.model.limits import TEXT_FILE
+from localstore.core.words import first_line
 from svc.api import Api
 
 UPDATES = 2_000  # of one seal, of all its files, that are read for the steps between
@@ -51,7 +52,7 @@ def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes
         steps.pop()  # who sealed it made it: one step
     last = steps[-1].text if steps else before
     changed, removed = compare_lines(last, sealed)
-    message = seal.message.partition("\n")[0]
+    message = first_line(seal.message)
     return [*steps, HistoryStep(sealed, seal.id, message, who, seal.created_at, False, changed, removed)]
 
 

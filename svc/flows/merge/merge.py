@@ -29,6 +29,7 @@ from localstore.folder.files import Content
 from localstore.record.conflicts import RecordedConflict, line_ranges
 from localstore.record.database import SealedFile
 from localstore.sync.open_merge import OpenMerge, keep, open_merge
+from localstore.sync.sealed_tree import changes_between, entry_of
 from localstore.sync.settle import recover
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import ConflictCopy, Folder, begin, tree_of
@@ -99,7 +100,7 @@ def bring(copy: WorkingCopy, source: Source, dry_run: bool = False) -> MergeResu
     ours, theirs = tree_of(copy, None), tree_of(copy, source.seal)
     bases = [tree_of(copy, base) for base in source.bases] or [{}]
     three_way.require_bases(bases)
-    plans = [_plan(copy, _changes(base, ours), _changes(base, theirs)) for base in bases]
+    plans = [_plan(copy, changes_between(base, ours), changes_between(base, theirs)) for base in bases]
     work = _worked_out(copy, source, plans, ours, theirs)
     _require_sealed(copy, source, work, ours)
     require_room(copy, [*work.files, *work.texts], [*work.removed, *work.moved])
@@ -181,7 +182,7 @@ def _outcome_of(
     if path in planned.taken:
         return planned.taken[path]
     if path not in planned.texts:
-        return [] if path in planned.conflicts else _entry(mine)
+        return [] if path in planned.conflicts else entry_of(mine)
     texts: Texts = planned.texts[path]
     base = copy.text(texts.base.digest) if texts.base is not None else b""
     outcome = merge(base, copy.text(texts.theirs.digest), copy.text(texts.ours.digest))
@@ -205,7 +206,7 @@ def _take(
         if mine is None or digest(way) != mine.digest:
             work.texts[path] = way
             work.result.written.append(path)
-    elif isinstance(way, TreeEntry) and _entry(mine) != way:
+    elif isinstance(way, TreeEntry) and entry_of(mine) != way:
         work.files[path] = SealedFile(way.kind, way.digest, way.size)
         work.result.written.append(path)
 
@@ -315,15 +316,3 @@ def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> None:
     for name in missing:
         if copy.objects.get(name) is None:
             raise NotFound(f"the server did not send the text {name.hex()[:12]}; try again")
-
-
-def _changes(base: Tree, side: Tree) -> dict[str, Change]:
-    return {
-        path: (_entry(base.get(path)), _entry(side.get(path)))
-        for path in base.keys() | side.keys()
-        if base.get(path) != side.get(path)
-    }
-
-
-def _entry(file: SealedFile | None) -> TreeEntry | None:
-    return TreeEntry(file.kind, file.digest, file.size) if file is not None else None

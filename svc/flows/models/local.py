@@ -14,10 +14,11 @@ from typing import NamedTuple
 from localstore.core.errors import UsageError
 from localstore.core.model.limits import GGUF_SHARDS
 from localstore.core.paths import terminal_safe
+from localstore.core.times import rfc3339_now
 from localstore.models.errors import BadModel, ModelMissing
 from localstore.models.intake import Taken, take_in
 from localstore.models.names import ModelName, from_file, parse
-from localstore.models.store import Installed, Models, Record, now
+from localstore.models.store import Installed, Models, Record
 from localstore.progress import Progress
 
 HOW = {
@@ -77,7 +78,7 @@ def _take_files(
         model=taken[0].digest,
         shards=[blob.digest for blob in taken[1:]],
         projector=eye.digest if eye is not None else None,
-        modified_at=now(),
+        modified_at=rfc3339_now(),
     )
     return PulledModel(models.put(name, record), any(blob.new for blob in taken))
 

@@ -9,9 +9,10 @@ import msgspec
 
 from localstore.core.errors import UsageError
 from localstore.core.paths import terminal_safe
+from localstore.core.times import rfc3339_now
 from localstore.models.errors import BadModel, ModelMissing, NoSuchModel
 from localstore.models.names import ModelName, parse
-from localstore.models.store import Models, Record, now
+from localstore.models.store import Models, Record
 from svc.flows.models import registry, repository
 from svc.flows.models.choosing import OtherModel
 from svc.flows.models.fetching import Part, PullStep, Tell, fetch_parts
@@ -50,7 +51,7 @@ def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell)
         projector = digests[-1] if looked.projector is not None else None
         _require_whole(models, looked, files, projector)
         record = msgspec.structs.replace(
-            looked.record, model=files[0], shards=files[1:], projector=projector, modified_at=now()
+            looked.record, model=files[0], shards=files[1:], projector=projector, modified_at=rfc3339_now()
         )
         new = before is None or before.digests != record.digests
         tell(PullStep("writing manifest"))

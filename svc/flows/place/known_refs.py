@@ -4,18 +4,16 @@ If the file is missing or damaged, no names are known until branches or tags are
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from hashlib import blake2b
-from pathlib import Path
 
 import msgspec
 
 from localstore.core.model.ref import Ref, RefType
 from localstore.core.paths import terminal_safe
 from localstore.home import Home
+from svc.flows.place.known_file import read_known, write_known
 
+KIND = "refs"
 NAMES_MAX = 2000
 
 
@@ -30,7 +28,7 @@ def drop(home: Home, repo_id: str, name: str) -> None:
 def recall(home: Home, repo_id: str) -> dict[str, str]:
     """Return the stored names of branches and tags. Each is mapped to `branch` or `tag`."""
     try:
-        kinds = msgspec.json.decode(_file(home, repo_id).read_bytes(), type=dict[str, str])
+        kinds = msgspec.json.decode(read_known(home, KIND, repo_id), type=dict[str, str])
     except (OSError, msgspec.MsgspecError, UnicodeError):
         return {}
     return {name: kind for name, kind in kinds.items() if name == terminal_safe(name)}
@@ -49,17 +47,6 @@ def recording(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limi
     add(home, repo_id, type, seen)
 
 
-def _file(home: Home, repo_id: str) -> Path:
-    """Return the path of the file for a repository. The file name is a digest of the id. The id itself comes
-    from the server and must not choose a path on this machine."""
-    return home.root / "refs" / blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
 def _write(home: Home, repo_id: str, kinds: dict[str, str]) -> None:
-    with suppress(OSError):  # nothing depends on it
-        target = _file(home, repo_id)
-        home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        target.parent.mkdir(exist_ok=True, mode=0o700)
-        temporary = target.with_suffix(f".{os.getpid()}")
-        temporary.write_bytes(msgspec.json.encode(dict(list(kinds.items())[-NAMES_MAX:])))
-        temporary.replace(target)
+    newest = dict(list(kinds.items())[-NAMES_MAX:])
+    write_known(home, KIND, repo_id, msgspec.json.encode(newest))

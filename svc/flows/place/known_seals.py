@@ -5,16 +5,14 @@ listed again."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from hashlib import blake2b
-from pathlib import Path
 
 from localstore.core.encoding import is_hex_digest
 from localstore.core.model.history import SealSummary
 from localstore.home import Home
+from svc.flows.place.known_file import read_known, write_known
 
+KIND = "seals"
 KEPT = 5000  # ids of a repository, the newest
 
 
@@ -25,13 +23,8 @@ def remember(home: Home, repo_id: str, ids: Iterable[str]) -> None:
     if fresh.keys() <= {*stored}:
         return
     newest = [*(seal_id for seal_id in stored if seal_id not in fresh), *fresh][-KEPT:]
-    with suppress(OSError):  # nothing depends on it
-        target = _file(home, repo_id)
-        home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        target.parent.mkdir(exist_ok=True, mode=0o700)
-        unfinished = target.with_suffix(f".{os.getpid()}")
-        unfinished.write_text("".join(f"{seal_id}\n" for seal_id in newest), "ascii")
-        unfinished.replace(target)
+    lines = "".join(f"{seal_id}\n" for seal_id in newest)
+    write_known(home, KIND, repo_id, lines.encode("ascii"))
 
 
 def remembering(home: Home, repo_id: str, seals: Iterable[SealSummary]) -> Iterator[SealSummary]:
@@ -52,14 +45,7 @@ def beginning(home: Home, repo_id: str, prefix: str) -> list[str]:
 
 def _read(home: Home, repo_id: str) -> list[str]:
     try:
-        text = _file(home, repo_id).read_text("ascii")
+        text = read_known(home, KIND, repo_id).decode("ascii")
     except (OSError, UnicodeError):
         return []
     return [line for line in text.split("\n")[-KEPT - 1 :] if is_hex_digest(line)]
-
-
-def _file(home: Home, repo_id: str) -> Path:
-    """Return the path of the file for a repository. The file name is a digest of the id. The id itself comes
-    from the server and must not choose a path on this machine."""
-    name = blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return home.root / "seals" / name

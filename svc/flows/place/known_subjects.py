@@ -5,11 +5,7 @@ If the file is missing or damaged, nothing is known until issues, proposals or l
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from hashlib import blake2b
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -17,7 +13,9 @@ import msgspec
 from localstore.core.model.label import Label
 from localstore.core.paths import terminal_safe
 from localstore.home import Home
+from svc.flows.place.known_file import read_known, write_known
 
+KIND = "subjects"
 KEPT = 500  # of each kind
 
 
@@ -45,7 +43,7 @@ class KnownNames(msgspec.Struct):
 
 def recall(home: Home, repo_id: str) -> KnownNames:
     try:
-        return msgspec.json.decode(_file(home, repo_id).read_bytes(), type=KnownNames)
+        return msgspec.json.decode(read_known(home, KIND, repo_id), type=KnownNames)
     except (OSError, msgspec.MsgspecError, UnicodeError):
         return KnownNames()
 
@@ -95,18 +93,5 @@ def _keep_newest(names: dict[str, str]) -> dict[str, str]:
     return dict(list(names.items())[-KEPT:])
 
 
-def _file(home: Home, repo_id: str) -> Path:
-    """Return the path of the file for a repository. The file name is a digest of the id. The id itself comes
-    from the server and must not choose a path on this machine."""
-    name = blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return home.root / "subjects" / name
-
-
 def _write(home: Home, repo_id: str, stored: KnownNames) -> None:
-    with suppress(OSError):  # nothing depends on it
-        target = _file(home, repo_id)
-        home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        target.parent.mkdir(exist_ok=True, mode=0o700)
-        temporary = target.with_suffix(f".{os.getpid()}")
-        temporary.write_bytes(msgspec.json.encode(stored))
-        temporary.replace(target)
+    write_known(home, KIND, repo_id, msgspec.json.encode(stored))

@@ -19,6 +19,7 @@ from localstore.core.model.limits import PAGE_MAX
 from localstore.core.model.ref import NoBranch, RefType
 from localstore.core.model.repo import Repo
 from localstore.core.names import ref_name
+from localstore.core.words import first_line
 from localstore.errors import LinkDamaged, NotLinked
 from svc.flows.place.known_seals import beginning
 from svc.flows.place.where import Where
@@ -200,17 +201,14 @@ def find_abbreviated(where: Where, repo: Repo, typed: str) -> str | None:
         messages.setdefault(seal, "printed here")
     if len(messages) > 1:
         candidates = [
-            f"{seal[:16]} ({_subject(message)})" for seal, message in list(messages.items())[:CANDIDATES]
+            f"{seal[:16]} ({first_line(message)[:40]})"
+            for seal, message in list(messages.items())[:CANDIDATES]
         ]
         more = f" and {len(messages) - CANDIDATES} more" if len(messages) > CANDIDATES else ""
         raise UsageError(
             f"{len(messages)} seals begin with {typed}: {', '.join(candidates)}{more}; give more of the id"
         )
     return next(iter(messages), None)
-
-
-def _subject(message: str) -> str:
-    return message.strip().partition("\n")[0][:40]
 
 
 def _may_name_ref(typed: str) -> bool:

@@ -28,6 +28,7 @@ from localstore.core.tree import Hidden, TreeEntry
 from localstore.core.tree.read import Change
 from localstore.record.database import SealedFile
 from localstore.sync import verify
+from localstore.sync.sealed_tree import changes_between
 from localstore.sync.verify import Shown
 from svc.api import Api
 from svc.flows.history.ancestry import VerifiedSeals, require_bases
@@ -124,7 +125,10 @@ class VerifiedObjects:
         """Merge `theirs` into `ours`, and return the resulting files. `apart` says that the two sides must
         not have changed the same file. Raises ServerMisbehaved for conflicts, because the server found
         none."""
-        plans = [self._plan(_changes(base, ours), _changes(base, theirs), apart) for base in bases or [{}]]
+        plans = [
+            self._plan(changes_between(base, ours), changes_between(base, theirs), apart)
+            for base in bases or [{}]
+        ]
         self.load(name for plan in plans for name in plan.digests())
         outcome: MergedTree = agreed([finish(plan, dict(merged_texts(plan, self.texts))) for plan in plans])
         if outcome.conflicts or (apart and any(plan.both for plan in plans)):
@@ -283,18 +287,6 @@ def _mismatch(what: str) -> ServerMisbehaved:
     return ServerMisbehaved(
         f"the server prepared a merge with another {terminal_safe(what)}; nothing was signed"
     )
-
-
-def _changes(base: Files, side: Files) -> dict[str, Change]:
-    return {
-        path: (_entry(base.get(path)), _entry(side.get(path)))
-        for path in base.keys() | side.keys()
-        if base.get(path) != side.get(path)
-    }
-
-
-def _entry(file: SealedFile | None) -> TreeEntry | None:
-    return TreeEntry(file.kind, file.digest, file.size) if file is not None else None
 
 
 def _apply_changes(files: Files, changes: Mapping[str, TreeEntry | None]) -> Files:

@@ -39,6 +39,7 @@ from localstore.core.model.auth import (
 from localstore.core.model.auth import Challenge as ChallengeBody
 from localstore.core.model.limits import LABEL_CHARS
 from localstore.core.names import handle as check_handle
+from localstore.core.times import rfc3339
 from svc.api import Api
 from svc.http.checked import argument
 from svc.http.client import Http
@@ -110,7 +111,7 @@ def by_browser(
         user_id=me.user_id,
         session_id=me.session_id,
         handle=me.handle,
-        expires_at=datetime.fromtimestamp(grant.expires_at, UTC).isoformat().replace("+00:00", "Z"),
+        expires_at=rfc3339(grant.expires_at),
         device_name=name,
     )
     _require_running(session)

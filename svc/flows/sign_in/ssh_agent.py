@@ -10,17 +10,16 @@ import base64
 import hashlib
 import socket
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from localstore.core.errors import ClientError, UsageError
+from localstore.core.errors import ClientError, Invalid, UsageError
+from localstore.core.identity import ssh_agent
 from localstore.core.identity.keys import KEY_BYTES, SIGNATURE_BYTES, DeviceKey
 from localstore.core.paths import terminal_safe
 
 VARIABLE = "SSH_AUTH_SOCK"
-ALGORITHM = b"ssh-ed25519"
-_LIST, _LISTED, _SIGN, _SIGNED = 11, 12, 13, 14
-_MESSAGE_BYTES = 256 * 1024
 _PATIENCE = 120.0  # seconds: the agent may ask its user
 
 
@@ -43,7 +42,7 @@ class AgentEntry(NamedTuple):
 
     @property
     def blob(self) -> bytes:
-        return _text(ALGORITHM) + _text(self.public)
+        return ssh_agent.encode_key(self.public)
 
     @property
     def fingerprint(self) -> str:
@@ -57,15 +56,16 @@ class AgentEntry(NamedTuple):
 def keys(environment: Mapping[str, str]) -> list[AgentEntry]:
     """Return the Ed25519 keys in the user's ssh-agent. Raises UsageError if there is no agent, ClientError if
     the agent fails."""
-    answer = _ask(environment, _LIST, b"", _LISTED)
+    answer = _ask(environment, ssh_agent.LIST, b"", ssh_agent.LISTED)
     entries = []
     (count,), rest = struct.unpack(">I", answer[:4]), answer[4:]
-    for _ in range(min(count, 1000)):
-        blob, rest = _take_string(rest)
-        comment, rest = _take_string(rest)
-        name, point = _take_string(blob)
-        if name == ALGORITHM and len(point) == 4 + KEY_BYTES:
-            entries.append(AgentEntry(point[4:], terminal_safe(comment.decode("utf-8", "replace")[:100])))
+    with _unreadable():
+        for _ in range(min(count, 1000)):
+            blob, rest = ssh_agent.take_string(rest)
+            comment, rest = ssh_agent.take_string(rest)
+            name, point = ssh_agent.take_string(blob)
+            if name == ssh_agent.ALGORITHM and len(point) == 4 + KEY_BYTES:
+                entries.append(AgentEntry(point[4:], terminal_safe(comment.decode("utf-8", "replace")[:100])))
     return entries
 
 
@@ -84,11 +84,10 @@ def choose(listed: list[AgentEntry], named: str) -> AgentEntry:
 
 
 def _sign(environment: Mapping[str, str], blob: bytes, message: bytes) -> bytes:
-    answer = _ask(environment, _SIGN, _text(blob) + _text(message) + struct.pack(">I", 0), _SIGNED)
-    signature, _ = _take_string(answer)
-    name, rest = _take_string(signature)
-    raw, _ = _take_string(rest)
-    if name != ALGORITHM or len(raw) != SIGNATURE_BYTES:
+    answer = _ask(environment, ssh_agent.SIGN, ssh_agent.signing_body(blob, message), ssh_agent.SIGNED)
+    with _unreadable():
+        name, raw = ssh_agent.take_signature(answer)
+    if name != ssh_agent.ALGORITHM or len(raw) != SIGNATURE_BYTES:
         raise ClientError("your ssh-agent answered with another kind of signature")
     return raw
 
@@ -101,9 +100,9 @@ def _ask(environment: Mapping[str, str], kind: int, body: bytes, expected: int) 
         with socket.socket(socket.AF_UNIX) as agent:
             agent.settimeout(_PATIENCE)
             agent.connect(path)
-            agent.sendall(_text(bytes((kind,)) + body))
+            agent.sendall(ssh_agent.encode_request(kind, body))
             (length,) = struct.unpack(">I", _receive_exactly(agent, 4))
-            if not 0 < length <= _MESSAGE_BYTES:
+            if not 0 < length <= ssh_agent.ANSWER_BYTES:
                 raise ClientError("your ssh-agent sent an answer of impossible length")
             answer = _receive_exactly(agent, length)
     except OSError as error:
@@ -123,13 +122,10 @@ def _receive_exactly(agent: socket.socket, length: int) -> bytes:
     return bytes(data)
 
 
-def _text(content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + content
-
-
-def _take_string(content: bytes) -> tuple[bytes, bytes]:
-    """Return the string at the start of a message of the ssh-agent, and the bytes after it. Raises
-    ClientError if the message is too short."""
-    if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
-        raise ClientError("your ssh-agent sent an answer that cannot be read")
-    return content[4 : 4 + length], content[4 + length :]
+@contextmanager
+def _unreadable() -> Iterator[None]:
+    """A context that raises ClientError if the answer that is read in it is incomplete."""
+    try:
+        yield
+    except Invalid:
+        raise ClientError("your ssh-agent sent an answer that cannot be read") from None

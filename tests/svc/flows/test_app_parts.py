@@ -18,12 +18,13 @@ import pytest
 from msgspec import structs
 
 from localstore.core.launch import Launch
+from localstore.core.times import rfc3339_now
 from localstore.folder.lock import hold_lock
 from localstore.models import server as servers
 from localstore.models.errors import AppMissing
 from localstore.models.log import Log
 from localstore.models.names import parse
-from localstore.models.store import Models, Record, now
+from localstore.models.store import Models, Record
 from svc.cmd.app.launch import report_to
 from svc.console.progress import Meter
 from svc.flows.apps import control
@@ -177,7 +178,7 @@ def test_only_the_first_model_of_an_app_has_a_replacement(tmp_path: Path) -> Non
     assert about is not None
     about = structs.replace(about, size=1 << 60)
     models.put_about(digest, about)
-    models.put(parse("second"), Record(model=digest, modified_at=now()))
+    models.put(parse("second"), Record(model=digest, modified_at=rfc3339_now()))
     manifest = "launch: {command: [sh]}\nmodels: [first, second]\nollama_tag: q8_0\n"
     (tmp_path / ".svc.yaml").write_text(manifest)
     rows = check_app(Apps(tmp_path / "home"), App(id="a", folder=str(tmp_path)), environment)

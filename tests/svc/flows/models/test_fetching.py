@@ -16,13 +16,14 @@ import pytest
 from blake3 import blake3
 
 from localstore.core.errors import ServerMisbehaved
+from localstore.core.times import rfc3339_now
 from localstore.errors import DiskError
 from localstore.models import pulls
 from localstore.models.errors import BadModel, ModelMissing
 from localstore.models.intake import take_in
 from localstore.models.names import parse
 from localstore.models.pulls import PullReport
-from localstore.models.store import Models, Record, now
+from localstore.models.store import Models, Record
 from svc.flows.models.fetching import Part, PullStep, fetch_parts, known_files
 from tests.llm import tiny
 
@@ -106,21 +107,24 @@ def test_what_is_read_to_find_chunks_is_told_and_bounded(models: Models, tmp_pat
 
 def test_a_blob_that_a_pull_needs_stays_when_another_name_of_it_is_removed(models: Models) -> None:
     (digest,) = fetch_parts(models, [part()], told)
-    models.put(parse("first"), Record(model=digest, modified_at=now()))
+    models.put(parse("first"), Record(model=digest, modified_at=rfc3339_now()))
     with models.reserve([part().key]):
         assert fetch_parts(models, [part()], told) == [digest]
         assert models.remove(parse("first"))[1] == 0
-        assert models.put(parse("second"), Record(model=digest, modified_at=now())).record.model == digest
+        assert (
+            models.put(parse("second"), Record(model=digest, modified_at=rfc3339_now())).record.model
+            == digest
+        )
     assert list((models.root / "reserved").iterdir()) == []
     assert models.remove(parse("second"))[1] == len(DATA)
     with pytest.raises(ModelMissing):
-        models.put(parse("third"), Record(model=digest, modified_at=now()))
+        models.put(parse("third"), Record(model=digest, modified_at=rfc3339_now()))
     assert models.all() == []
 
 
 def test_a_reservation_ends_with_its_process(models: Models) -> None:
     (digest,) = fetch_parts(models, [part()], told)
-    models.put(parse("first"), Record(model=digest, modified_at=now()))
+    models.put(parse("first"), Record(model=digest, modified_at=rfc3339_now()))
     code = (
         "import os, signal, sys; from pathlib import Path; from localstore.models.store import Models\n"
         "with Models(Path(sys.argv[1])).reserve([sys.argv[2]]): os.kill(os.getpid(), signal.SIGKILL)"
