@@ -32,7 +32,7 @@ from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
 from tui.colouring import COLOURING
-from tui.commands import OF_A_REPO, Commands, Parameter, missing, parse_values, words_of
+from tui.commands import SEAL, Commands, Parameter, known_values, missing, parse_values, words_of
 from tui.display.hyperlinks import terminal_opens
 from tui.display.screen import Overlay
 from tui.drafts import Drafts
@@ -50,10 +50,7 @@ from tui.widgets.picture import over
 T = TypeVar("T")
 Sends = Literal["change", "asked", "timer"]  # why the outbox is sent
 
-SEAL = "seal"
 MACHINE = "machine"  # the action that is absent over SSH
-# Parameters that screens know by name.
-SHOWN = frozenset({"run", "version", "advisory", "report", "webhook", "model"})
 TICK = 10.0  # seconds between two looks at what times say by now
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 WIDEST = 500  # columns that a command prints for without a screen of its own: a sentence stays one line
@@ -617,21 +614,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         the screen shows: repository, number, run, version or seal. `path`: the command, such as `issue
         close`."""
         repo: Repo | None = self._current.subject()[0]
-        facts: dict[str, str] = self._current.facts()
-        first = path.partition(" ")[0]
-        names = {field.name for field in fields if not field.spelled}
-        values = {name: facts[name] for name in names & SHOWN & set(facts) if not path.endswith(" create")}
-        if "number" in names and first in facts:
-            values["number"] = facts[first]
-        if any(field.name == SEAL for field in fields) and SEAL in facts:
-            values[SEAL] = facts[SEAL]
-        if repo is None:
-            return values
-        if "repository" in names:
-            values["repository"] = repo.full_name
-        elif first in OF_A_REPO and repo.id != self.place.repo_id:
-            values["repo"] = repo.full_name
-        return values
+        full_name = repo.full_name if repo is not None else ""
+        linked = repo is not None and repo.id == self.place.repo_id
+        return known_values(path, fields, self._current.facts(), full_name, linked=linked)
 
     def find_refusal(self, action: Action) -> str:
         """Returns the reason why the account's role does not allow the action here. Returns "" if it allows

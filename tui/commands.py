@@ -40,6 +40,9 @@ class Parameter(NamedTuple):
 REPO = Parameter("repo", "the repository, OWNER/NAME", spelled=("--repo", "-R"))
 # First words of commands that are about one repository.
 OF_A_REPO = frozenset({"issue", "pr", "label", "repo", "log", "show", "blame", "grep"})
+SEAL = "seal"
+# Parameters that screens know by name.
+SHOWN = frozenset({"run", "version", "advisory", "report", "webhook", "model"})
 YES = Parameter("yes", "answer yes to every question", flag=True, spelled=("--yes", "-y"))
 
 
@@ -140,3 +143,24 @@ def words_of(path: str, fields: Sequence[Parameter], values: Values) -> list[str
 def missing(fields: Sequence[Parameter], values: Values) -> list[Parameter]:
     """Returns the required fields that have no value."""
     return [field for field in fields if field.required and not values.get(field.name)]
+
+
+def known_values(
+    path: str, fields: Sequence[Parameter], facts: Values, repo: str, *, linked: bool
+) -> dict[str, str]:
+    """Returns the values of a command's parameters that are known from what is on the screen, by parameter
+    name. `path`: the command, such as `issue close`. `facts`: what the screen shows, such as the number of an
+    issue. `repo`: the full name of the shown repository, "" if there is none. `linked`: it is the repository
+    of the linked folder, which commands are about by themselves."""
+    first = path.partition(" ")[0]
+    names = {field.name for field in fields if not field.spelled}
+    values = {name: facts[name] for name in names & SHOWN & set(facts) if not path.endswith(" create")}
+    if "number" in names and first in facts:
+        values["number"] = facts[first]
+    if any(field.name == SEAL for field in fields) and SEAL in facts:
+        values[SEAL] = facts[SEAL]
+    if repo and "repository" in names:
+        values["repository"] = repo
+    elif repo and first in OF_A_REPO and not linked:
+        values["repo"] = repo
+    return values

@@ -7,10 +7,12 @@ The pages use the same data as the screens. Every state is a word, because scree
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
+from localstore.core.model.history import Compare
 from localstore.core.model.inbox import InboxItem
 from localstore.core.model.issue import Comment, Issue, IssueQuery
 from localstore.core.model.proposal import Proposal, ProposalQuery
@@ -24,38 +26,59 @@ from svc.flows.place.rights import refusal
 from tui import contents, reads
 from tui.filters import WORDS, Filter, parse
 from tui.listed import ListedIssue, ListedProposal
+from tui.page_acts import Act, Offer, PageActs, says_merge
 from tui.reads import Read
 from tui.screens.lists.signature import signature
 from tui.screens.proposal.words import conflict_way_out, merges_when, reasons
 from tui.screens.settings import reads as settings_reads
 from tui.text import ago, safe
 
+NO_FACTS: Mapping[str, str] = MappingProxyType({})
+OF_ISSUE = (
+    "issue edit --add-label NAME",
+    "issue edit --add-assignee @me",
+    "issue edit --title TITLE",
+    "issue close --reason not_planned",
+    "issue comment --edit-last",
+)
+OF_PROPOSAL = ("pr checks", "pr checkout", "pr edit --add-reviewer HANDLE", "pr edit --title TITLE")
+OF_REPO = ("issue create", "pr create", "log", "grep TEXT", "repo edit --description TEXT")
+OF_INBOX = ("inbox done ITEM", "inbox done --all")
 WIDTH = 100  # columns of a text that somebody wrote
 
 
 class Choice(NamedTuple):
-    """One numbered line of a page. It can open another page. If that is None, it opens nothing."""
+    """One numbered line of a page. It can open another page, or do something. If both are None, it does
+    nothing."""
 
     text: str
     page: Callable[[], Page] | None = None
+    act: Act | None = None
 
 
 class Page(NamedTuple):
     """A page of the line mode: a title, lines to read, and choices. `search`: returns the page for the text
-    that the user types after `/`. If it is None, the text filters the choices."""
+    that the user types after `/`. If it is None, the text filters the choices or, in a `text`, finds the next
+    line with it. `facts`: values for commands that are typed here, by name, such as the full name of the
+    repository and the number of the issue. `commands`: command lines that are of use here. `words`: words
+    of a search that take a value."""
 
     title: str
     lines: Sequence[str] = ()
     choices: Sequence[Choice] = ()
     search: Callable[[str], Page] | None = None
+    text: bool = False
+    facts: Mapping[str, str] = NO_FACTS
+    commands: Sequence[str] = ()
+    words: Sequence[str] = ()
 
 
 class Pages:
     """Makes the pages of the line mode. `read`: makes a request and returns its answer. `now`: returns the
-    time in seconds since 1970."""
+    time in seconds since 1970. `account`: the handle of who is signed in, "" if nobody is."""
 
-    def __init__(self, read: Callable[[Read[Any]], Any], now: Callable[[], float]) -> None:
-        self._read, self._now = read, now
+    def __init__(self, read: Callable[[Read[Any]], Any], now: Callable[[], float], account: str = "") -> None:
+        self._read, self._now, self._acts = read, now, PageActs(account)
 
     def of(self, repo: Repo, seal: str | None) -> list[Choice]:
         """Returns the choices for the parts of a repository other than its files."""
@@ -82,7 +105,14 @@ class Pages:
             )
             for issue in issues
         ]
-        return _filter_page("Issues", repo, filters, choices, partial(self.issues, repo))
+        return _filter_page(
+            "Issues",
+            repo,
+            filters,
+            choices,
+            partial(self.issues, repo),
+            _choices_of(self._acts.of_issues(repo)),
+        )
 
     def issue(self, repo: Repo, number: int) -> Page:
         issue: Issue = self._read(contents.issue(repo.id, number))
@@ -93,7 +123,14 @@ class Pages:
             *_text(issue.body),
             *self._comments(self._read(contents.comments(repo.id, number))),
         ]
-        return Page(f"#{number} {safe(issue.title)}", lines)
+        return Page(
+            f"#{number} {safe(issue.title)}",
+            lines,
+            _choices_of(self._acts.of_issue(repo, issue)),
+            text=True,
+            facts={"repo": repo.full_name, "issue": str(number)},
+            commands=OF_ISSUE if self._acts.of_issue(repo, issue) else (),
+        )
 
     def proposals(self, repo: Repo, text: str = "") -> Page:
         filters = parse("proposals", text, "all")
@@ -140,31 +177,66 @@ class Pages:
         choices += [
             Choice(
                 f"thread on {safe(thread.path)}:{thread.start}, {thread.state}, {_comments(thread)}",
-                partial(self._thread, thread),
+                partial(self._thread, repo, proposal, thread.id),
             )
             for thread in threads
         ]
-        return Page(f"#{number} {safe(proposal.title)}", lines, choices)
+        offers = self._acts.of_proposal(repo, proposal)
+        choices += _choices_of(offers)
+        if self._acts.may_merge(repo, proposal):
+            choices.append(Choice("merge", partial(self._merge, repo, number)))
+        return Page(
+            f"#{number} {safe(proposal.title)}",
+            lines,
+            choices,
+            text=True,
+            facts={"repo": repo.full_name, "pr": str(number)},
+            commands=OF_PROPOSAL if offers else (),
+        )
+
+    def _merge(self, repo: Repo, number: int) -> Page:
+        """Returns the page with the ways to merge a proposal. Once it is merged, or closed, the page says
+        so."""
+        proposal: Proposal = self._read(contents.proposal(repo.id, number))
+        facts = {"repo": repo.full_name, "pr": str(number)}
+        if not self._acts.may_merge(repo, proposal):
+            state = state_of_proposal(proposal.state, proposal.draft)
+            return Page(f"merge of #{number}", [f"#{number} is {state}"], facts=facts)
+        offers = _choices_of(self._acts.of_merge(repo, proposal))
+        way_out = [conflict_way_out(proposal)] if proposal.merge_state == "conflicts" else []
+        lines = [*says_merge(proposal), *way_out]
+        return Page(f"merge of #{number} {safe(proposal.title)}", lines, offers, text=True, facts=facts)
 
     def _changes(self, repo: Repo, proposal: Proposal) -> Page:
-        from tui.widgets.patch import Patches
-
-        compare = self._read(
-            contents.changes(repo.id, proposal.merge_base or proposal.base_seal, proposal.head_seal)
-        )
-        lines = ["".join(text for text, _ in item.left) for item in Patches(compare.files)]
+        base = proposal.merge_base or proposal.base_seal
+        compare: Compare = self._read(contents.changes(repo.id, base, proposal.head_seal))
         return Page(
-            f"#{proposal.number}, {len(compare.files)} files", [line.replace("−", "-") for line in lines]
+            f"#{proposal.number}, {count_files(len(compare.files))}",
+            changed_lines(compare),
+            _choices_of(self._acts.of_changes(repo, proposal, compare.files)),
+            text=True,
+            facts={"repo": repo.full_name, "pr": str(proposal.number)},
         )
 
-    def _thread(self, thread: Thread) -> Page:
+    def _thread(self, repo: Repo, proposal: Proposal, id: str) -> Page:
+        threads: list[Thread] = self._read(contents.threads(repo.id, proposal.number))
+        thread = next((thread for thread in threads if thread.id == id), None)
+        if thread is None:
+            return Page("thread", ["it is no longer there"])
         suggestion = thread.suggestion
         lines = [
             f"{thread.state}, on {safe(thread.path)}, lines {thread.start}-{thread.end}, {thread.side} side",
             *self._comments(thread.comments),
             *(["suggested lines:", *_code(suggestion.text)] if suggestion is not None else []),
         ]
-        return Page(f"thread by {_who(thread)}", lines)
+        return Page(
+            f"thread by {_who(thread)}",
+            lines,
+            _choices_of(self._acts.of_thread(repo, proposal, thread)),
+            text=True,
+            facts={"repo": repo.full_name, "pr": str(proposal.number)},
+            commands=[f"pr apply {proposal.number} {safe(id)}"] if suggestion is not None else (),
+        )
 
     # --- runs and releases
 
@@ -190,14 +262,14 @@ class Pages:
             *_text(run.summary or ""),
             *([safe(run.details_url)] if run.details_url else []),
         ]
-        return Page(f"run of {safe(run.name)}", lines)
+        return Page(f"run of {safe(run.name)}", lines, text=True)
 
     def releases(self, repo: Repo) -> Page:
         releases: list[Release] = self._read(contents.releases(repo.id))
         choices = [
             Choice(
                 f"{safe(release.version)}  {safe(release.notes.partition(chr(10))[0])}  "
-                f"{len(release.assets)} files  {self._ago(release.created_at)}",
+                f"{count_files(len(release.assets))}  {self._ago(release.created_at)}",
                 partial(self.release, repo, release),
             )
             for release in releases
@@ -211,7 +283,7 @@ class Pages:
             *_text(release.notes),
             *(f"file {safe(asset.name)}, {asset.size:,} bytes" for asset in release.assets),
         ]
-        return Page(f"release {safe(release.version)}", lines)
+        return Page(f"release {safe(release.version)}", lines, text=True)
 
     # --- what concerns the repository
 
@@ -299,7 +371,7 @@ class Pages:
             where = f"{safe(full_name or subject.title)}{number} "
             words = f"{item.reason.replace('_', ' ')}: {where}{safe(describe(item))}"
             choices.append(Choice(f"{words}  {self._ago(item.updated_at)}", page))
-        return Page(f"Inbox {len(items)}", (), choices)
+        return Page(f"Inbox {len(items)}", (), choices, commands=OF_INBOX)
 
     # --- words
 
@@ -319,17 +391,40 @@ def _filter_page(
     filters: Filter,
     choices: list[Choice],
     search: Callable[[str], Page],
+    offers: Sequence[Choice] = (),
 ) -> Page:
-    """Returns the page of a list. It has only the choices that contain the free text of the filter."""
-    words = filters.free.casefold().split()
-    matching = [choice for choice in choices if all(word in choice.text.casefold() for word in words)]
+    """Returns the page of a list. It has only the choices that contain the free text of the filter. `offers`:
+    actions, which follow the list."""
+    free = filters.free.casefold().split()
+    matching = [choice for choice in choices if all(word in choice.text.casefold() for word in free)]
     typed = safe(filters.typed)
-    lines = [
-        f"filter: {typed}" if typed else f"/ takes {' '.join(f'{name}:' for name in WORDS[what.lower()])}"
-    ]
+    words = [f"{name}:" for name in WORDS[what.lower()]]
+    lines = [f"filter: {typed}" if typed else f"/ takes {' '.join(words)}"]
     if not matching:
-        lines.append(f"no {what.lower()} match; / changes the filter" if typed else f"no open {what.lower()}")
-    return Page(f"{what} of {safe(repo.full_name)}, {len(matching)}", lines, matching, search)
+        lines.append(f"no {what.lower()} match; / lists all" if typed else f"no {what.lower()}")
+    return Page(
+        f"{what} of {safe(repo.full_name)}, {len(matching)}",
+        lines,
+        [*matching, *offers],
+        search,
+        facts={"repo": repo.full_name},
+        words=words,
+    )
+
+
+def changed_lines(compare: Compare) -> list[str]:
+    """Returns the changed files of a comparison as lines of text."""
+    from tui.widgets.patch import Patches
+
+    return ["".join(text for text, _ in item.left).replace("−", "-") for item in Patches(compare.files)]
+
+
+def _choices_of(offers: Iterable[Offer]) -> list[Choice]:
+    return [Choice(words, act=act) for words, act in offers]
+
+
+def count_files(count: int) -> str:
+    return f"{count} file{'' if count == 1 else 's'}"
 
 
 def _who(written: Any) -> str:

@@ -132,13 +132,15 @@ def _open(run: Run, theme: str, images: str, plain: bool, *, mouse: bool) -> Non
         except SvcError:
             return None
 
+    from svc.cmd.frame.catalogue import catalogue
+
     client = Client(run.server, account(), lambda: run.reader, known.Store(root / known.FILE), credential)
     if plain:
         from tui.plain import LineMode
 
-        LineMode(client, time.time, sys.stdin, sys.stdout, run.linked[1].repo_id if run.linked else "").run()
+        linked = run.linked[1].repo_id if run.linked else ""
+        LineMode(client, time.time, sys.stdin, sys.stdout, linked, catalogue(run)).run()
         return
-    from svc.cmd.frame.catalogue import catalogue
     from svc.flows.outbox.account import account_api
     from svc.flows.outbox.actions import open_outbox
     from tui.actions import read_keys

@@ -16,7 +16,7 @@ from tests.svc.conftest import Answer, Svc
 from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import project
 from tui.pages import Page
-from tui.plain import LineMode
+from tui.plain import LineMode, Visit
 from tui.reads import Read
 
 __all__ = ["project", "proposal"]
@@ -55,6 +55,66 @@ def test_nothing_moves_the_cursor(project: str, typed) -> None:  # type: ignore[
     assert "\x1b" not in out
     assert "nonsense is none of the choices" in out
     assert all(ord(character) < 0x2500 for character in out)
+
+
+def test_a_comment_is_on_the_page_that_follows_it(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    menu = typed("1", "q").out
+    issues = choice(menu, "issues")
+    out = typed("1", issues, "1", "1", "Here too:", "", "always", ".", "q").out
+    _, after = out.split("a line with only ! leaves it:")
+    new = after.split("/word")[0]
+    assert new.split("\n")[-4:-1] == ["  Here too:", "  ", "  always"], new
+    assert "  hangs" not in new  # the whole page is not read again
+    left = typed("1", issues, "1", "1", "Never", "!", "q").out
+    assert "nothing was sent" in left
+    assert "Never" not in typed("1", issues, "1", "q").out
+
+
+def test_what_a_typed_command_changes_is_read_and_it_is_about_the_page(  # type: ignore[no-untyped-def]
+    busy: str, typed
+) -> None:
+    issues = choice(typed("1", "q").out, "issues")
+    out = typed("1", issues, "1", ":issue comment -b 'By command'", ":issue close", "q").out
+    assert "comment by" in out.split("By command")[0] and "  By command" in out
+    assert out.split("  By command")[1].count("closed, by") == 1
+    assert "reopen" in out.split("closed, by")[1]
+
+
+def test_a_question_mark_lists_what_can_be_typed(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    menu = typed("1", "q").out
+    out = typed("1", choice(menu, "issues"), "?", "1", "?", "q").out
+    first, second = out.split("what can be typed here:")[1:]
+    assert "label:" in first and "alone: all" in first
+    assert "the next line with that word" in second and "#2 and" in second
+    assert "\n   1 comment\n   2 close\n" in second
+    assert "such as :issue edit --add-label NAME" in second
+
+
+def test_a_review_and_a_merge_by_numbers(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    proposals = choice(typed("1", "q").out, "proposals")
+    page = typed("1", proposals, "1", "q").out
+    thread, merge = choice(page, "thread on"), choice(page, "merge")
+    out = typed("1", proposals, "1", thread, "1", "Yes", ".", "2", "q").out
+    assert "  Yes" in out and "resolved, on src/main.py" in out
+    out = typed("1", proposals, "1", merge, "q").out
+    out += typed("1", proposals, "1", merge, choice(out, "squash"), "b", "q").out
+    assert "is merged" in out, out
+    assert "merged, by" in out
+
+
+def test_a_text_is_read_from_a_line_and_from_a_word(project: str, typed) -> None:  # type: ignore[no-untyped-def]
+    out = typed("1", "1", "/main", "1", "2", "/def", "/nowhere", "", "q").out
+    assert "files with main, 1" in out and "   1 src/main.py" in out
+    assert "line 2 of" in out
+    assert "from the beginning again" in out
+    assert "no line has nowhere" in out
+    assert "that was all of it" in out
+
+
+def test_a_filtered_list_stays_when_one_comes_back_to_it(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    issues = choice(typed("1", "q").out, "issues")
+    out = typed("1", issues, "/state:open", "1", "b", "q").out
+    assert out.count("filter: state:open") == 2
 
 
 def test_the_end_of_the_input_ends_it(project: str, typed) -> None:  # type: ignore[no-untyped-def]
@@ -99,7 +159,7 @@ def test_each_newer_page_is_readable_lines(busy: str, typed) -> None:  # type: i
         ("issues", ["#2 open  Stalls"]),
         ("proposals", ["#1 open  Return three", "1 failed"]),
         ("workflows", ["lint fail  on topic"]),
-        ("releases", ["v1  First  1 files"]),
+        ("releases", ["v1  First  1 file"]),
         ("security", ["rule for branches release/*"]),
         ("insights", ["0 dependencies, 0 dependents"]),
         ("settings", ["  default branch: main", "  visibility: private", "General", "Lifecycle"]),
@@ -163,7 +223,8 @@ def test_a_command_runs_at_the_server_that_is_shown_and_nothing_of_the_folder(
     kept = os.dup(1)
     with (tmp_path / "said").open("w+") as said:
         os.dup2(said.fileno(), 1)  # the command writes there, not to `out`
-        LineMode(client, lambda: 0.0, io.StringIO(":repo list\nq\n"), io.StringIO())._visit(Page("Home"))  # type: ignore[arg-type]
+        lines = LineMode(client, lambda: 0.0, io.StringIO(":repo list\nq\n"), io.StringIO())  # type: ignore[arg-type]
+        lines._visit(Page("Home"), Visit(lambda: Page("Home")))
         os.dup2(kept, 1)
         said.seek(0)
         text = said.read()

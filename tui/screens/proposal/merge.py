@@ -16,6 +16,7 @@ from tui.screens.card import Card
 from tui.screens.command.output import DONE
 from tui.screens.proposal.words import (
     BLOCKS,
+    WAYS,
     checks_of,
     conflict_way_out,
     merges_when,
@@ -29,12 +30,6 @@ from tui.text import Part, hang, safe
 from tui.widgets.lines import Item, Lines, sequence
 from tui.wording import in_app
 
-WAYS = (
-    ("", "fast-forward", "move the base forward to the branch"),
-    ("--squash", "squash", "one seal of the branch"),
-    ("--rebase", "rebase", "its seals again, on the base"),
-    ("--merge", "merge", "a seal with two parents"),
-)
 REPLACING = ("--squash", "--rebase")  # ways that make other seals: the base does not lead to the branch's
 CHECKOUT, STOP = "checkout", "--disable-auto"  # what enter does where no way can go
 NAME = 14  # columns of the name of a fact or a way

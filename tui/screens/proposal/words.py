@@ -40,6 +40,13 @@ WHEN = {
 }
 """What a merge that is signed in advance waits for, by the code of the relay."""
 WAITS = "◷"  # the sign of such a merge
+WAYS = (
+    ("", "fast-forward", "move the base forward to the branch"),
+    ("--squash", "squash", "one seal of the branch"),
+    ("--rebase", "rebase", "its seals again, on the base"),
+    ("--merge", "merge", "a seal with two parents"),
+)
+"""Strategies of a merge: option of the command, name, and what it does."""
 BLOCKS = {"behind": "its base has moved on", "conflicts": "✗ conflicts with its base"}
 
 
