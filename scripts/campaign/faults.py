@@ -33,8 +33,8 @@ FAULTS = (
     Fault(
         "svc-rounds",
         "svc/agent/rounds.py",
-        "self._state.again.update(held_paths)",
-        "self._state.again.update(held_paths[1:])",
+        "self._state.due.paths_to_resend.update(held_paths)",
+        "self._state.due.paths_to_resend.update(held_paths[1:])",
     ),
     Fault(
         "svc-age",

@@ -97,7 +97,8 @@ class OpenTexts:
     def _waits(self) -> bool:
         editors = self._editors.values()
         return bool(editors) and (
-            self._state.relit or any(editor.typed or editor.sheet is None for editor in editors)
+            self._state.connection.light_changed
+            or any(editor.typed or editor.sheet is None for editor in editors)
         )
 
     @property
@@ -128,8 +129,9 @@ class OpenTexts:
             return
         path, line, col = self._cursor
         self._here_at, self._cursor_reported = now, True
-        if state.line is not None:
-            state.line.send_position(state.channel, path, line, state.turn, "edit", col)
+        connected = state.connection.line
+        if connected is not None:
+            connected.send_position(state.channel, path, line, state.turn, "edit", col)
 
     def run(self) -> None:
         """Lock the folder and store the typed edits, if they are due. Called while the folder waits to repeat
@@ -144,7 +146,7 @@ class OpenTexts:
             self.step(copy)
             state.work.finish(copy)
             self.end_round(copy)
-            state.flying = len(copy.db.flight_numbers())
+            state.sending.in_flight = len(copy.db.flight_numbers())
 
     def step(self, copy: WorkingCopy) -> bool:
         """Do one piece of work: open the text of one client, or join the changes that one client typed into
@@ -198,14 +200,14 @@ class OpenTexts:
         except SvcError as error:
             self._end_edit(editor, error.detail or error.title)
         self._typed_at = time.monotonic()
-        self._state.try_line(self._typed_at)
+        self._state.connection.try_again(self._typed_at)
         self._drop_disconnected(editor)
 
     def end_round(self, copy: WorkingCopy) -> None:
         """Send each client the changes that others made to its text. Also tell the client whether its own
         changes are stored, and whether they are sent to the server."""
-        state = self._state
-        state.relit = False
+        state, light = self._state, self._state.connection.light
+        state.connection.light_changed = False
         flying = copy.db.flight_kinds() if self._editors else {}
         for editor in list(self._editors.values()):
             sheet = editor.sheet
@@ -222,10 +224,10 @@ class OpenTexts:
             entry = copy.entries.get(sheet.path)
             queued = sheet.path in flying or (entry is not None and entry.pending > 0)
             why = terminal_safe(state.work.barred.get(sheet.path, ""))
-            fate = (sheet.last, state.light, queued, why)
+            fate = (sheet.last, light, queued, why)
             if editor.reported != fate:
                 editor.reported = fate
-                editor.say(SheetEvent("kept", sheet.last, state=state.light, queued=queued, detail=why))
+                editor.say(SheetEvent("kept", sheet.last, state=light, queued=queued, detail=why))
 
     def send_people(self) -> None:
         """Send each client the list of the people who edit the same text as this client."""
@@ -233,7 +235,7 @@ class OpenTexts:
             name = terminal_safe(editor.path)
             people = [
                 person
-                for person in self._state.people.values()
+                for person in self._state.connection.people.values()
                 if person.path == name and person.state == "edit"
             ]
             editor.say(SheetEvent("people", people=people[:PEOPLE]))
@@ -256,6 +258,7 @@ class OpenTexts:
         state = self._state
         self._editors.pop(editor.follower, None)
         if self._cursor is not None and self._cursor[0] == editor.path:
-            if state.line is not None:
-                state.line.send_position(state.channel, editor.path, self._cursor[1], state.turn, "idle")
+            connected = state.connection.line
+            if connected is not None:
+                connected.send_position(state.channel, editor.path, self._cursor[1], state.turn, "idle")
             self._cursor = None

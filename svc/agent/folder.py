@@ -34,9 +34,9 @@ from svc.agent.messages import (
     Switched,
     receive_messages,
 )
-from svc.agent.rounds import AGAIN, ANSWER_SECONDS, BARRED_SECONDS, FolderRounds
+from svc.agent.rounds import AGAIN, FolderRounds
 from svc.agent.saves import SaveDetector, SaveKind
-from svc.agent.state import FolderState
+from svc.agent.state import ANSWER_SECONDS, FolderState
 from svc.flows.place.folder import naming_link, rounds
 from svc.flows.place.where import Where
 from svc.http.bounds import Cancel, Deadline, within
@@ -86,7 +86,7 @@ class WatchedFolder:
     def channel_parameters(self) -> ChannelParameters | None:
         """The parameters for opening the folder's channel to the server. None if the user may only read,
         because then there is no channel."""
-        return self._state.channel_parameters
+        return self._state.connection.channel_parameters
 
     def queue_message(self, message: Heard) -> None:
         """Queue a message from the server, which this folder's thread handles later."""
@@ -169,8 +169,8 @@ class WatchedFolder:
             self._log(f"{self.root}: {type(error).__name__}: {error} ({at.filename}, line {at.lineno})")
             why = f"something broke inside svc ({type(error).__name__}: {error})"
         finally:
-            if state.line is not None:
-                state.line.leave(self)
+            if state.connection.line is not None:
+                state.connection.line.leave(self)
             if state.detector is not None:
                 state.detector.close()
             state.work.close()
@@ -199,16 +199,16 @@ class WatchedFolder:
             if not self._is_due():
                 continue
             try:
-                if time.monotonic() < self._state.not_before:
+                if time.monotonic() < self._state.due.not_before:
                     self._texts.run()
                     continue
                 limits = within(self._cancel, self._requests, Deadline(REQUEST_SECONDS))
                 with naming_link(self._state.link), limits:
                     self._rounds.run()
                     self._rounds.post()
-                if not self._state.flying:
-                    self._state.barred = 0.0  # what the branch did not take is sent, or gone
-                if not self._state.barred:
+                if not self._state.sending.in_flight:
+                    self._state.sending.note_unprotected()  # what the branch did not take is sent, or gone
+                if not self._state.sending.protected_until:
                     self._state.trouble = ""
             except Cancelled:
                 continue
@@ -219,19 +219,16 @@ class WatchedFolder:
         """Return how many seconds the thread may wait for a message before the next scheduled work is due."""
         now, state = time.monotonic(), self._state
         moments = [self._walk_at, *self._texts.moments()]
-        if state.waiting:
-            moments.append(state.look_at)
-        if state.reopen_at:
-            moments.append(state.reopen_at)
+        if state.due.waiting:
+            moments.append(state.due.look_at)
+        if state.connection.reopen_at:
+            moments.append(state.connection.reopen_at)
         due = state.saves.next_due()
         if due is not None:
-            moments.append(max(due, state.not_before))
-        if state.out is not None:
-            moments.append(state.out.until)
-        if state.barred > now and state.flying:
-            moments.append(state.barred)
+            moments.append(max(due, state.due.not_before))
+        moments += state.sending.moments(now)
         if self._is_due():
-            moments.append(state.not_before)
+            moments.append(state.due.not_before)
         return max(0.0, min(moments) - now)
 
     def _take_messages(self, seconds: float) -> Stop | None:
@@ -242,16 +239,15 @@ class WatchedFolder:
                 return message
             self._handle(message)
         now, state = time.monotonic(), self._state
-        if now >= state.look_at:
-            state.waiting = set()
-        if 0.0 < state.reopen_at <= now:
-            state.reopen_at, state.whole = 0.0, True
+        if now >= state.due.look_at:
+            state.due.waiting = set()
+        if 0.0 < state.connection.reopen_at <= now:
+            state.connection.reopen_at, state.due.needs_pull = 0.0, True
             state.owning.bind_again()
         if now >= self._walk_at and state.detector is not None:
             self._walk_at = now + state.detector.walk_seconds
             state.saves.record_changed_below("", now - 1)
-        if state.out is not None and now >= state.out.until:
-            state.out = None  # lost by the socket: send the same bytes again
+        if state.sending.drop_overdue(now):  # lost by the socket
             self._log(f"{self.root}: no answer to updates in {ANSWER_SECONDS:g} s")
         return None
 
@@ -261,11 +257,13 @@ class WatchedFolder:
         due = state.saves.next_due()
         if (due is not None and due <= time.monotonic()) or self._texts.is_due():
             return True
-        if state.light == "offline":
+        if state.connection.is_offline:
             return False
-        if state.answers or state.pending_frames or state.whole or state.behind or state.returned:
-            return True
-        return bool(state.again or state.work.frames.paths - state.waiting) or state.unsent
+        return (
+            state.due.needs_server
+            or bool(state.work.frames.paths - state.due.waiting)
+            or state.sending.is_due
+        )
 
     # --- messages from other threads
 
@@ -283,7 +281,7 @@ class WatchedFolder:
                 if self._state.turn == turn:
                     self._state.turn = None
             case Switched():
-                self._state.whole = True
+                self._state.due.needs_pull = True
             case EditorJoined(editor):
                 self._texts.add(editor)
             case EditorTyped(editor):
@@ -309,60 +307,56 @@ class WatchedFolder:
 
     def _follow_pause(self, paused: bool) -> None:
         if paused:
-            if self._state.line is not None:
-                self._state.line.leave(self)
+            if self._state.connection.line is not None:
+                self._state.connection.line.leave(self)
             self._follow_light(*PAUSED)
         else:
-            self._state.line = self._line_of(self._state.link.server)
-            self._state.line.join(self)
+            self._state.connection.line = self._line_of(self._state.link.server)
+            self._state.connection.line.join(self)
 
     def _follow_light(self, light: Light, why: str) -> None:
         state = self._state
         if self.paused:
             light, why = PAUSED
-        state.out = None  # sent over a socket that is closed: send again
-        if light == state.light and why == state.why:
+        state.sending.forget_batch()  # sent over a socket that is closed
+        before = state.connection.light
+        if not state.connection.change_light(light, why):
             return
-        state.relit = True
-        if light != state.light:
-            state.since = int(time.time())
-            state.not_before = 0.0
-            if light == "offline":
-                state.people.clear()
-            else:
-                returned = state.light == "offline"  # the branch may have moved back meanwhile
-                state.behind = state.behind or returned or state.channel_parameters is None
-                state.returned = state.returned or returned
-                state.reopen_at = 0.0
-        state.light, state.why = light, why
+        if light != before:
+            state.due.not_before = 0.0
+            if before == "offline":
+                state.due.note_server_back()
+            elif light != "offline" and state.connection.channel_parameters is None:
+                state.due.needs_bootstrap = True
         state.say("light", state=light, detail=terminal_safe(why))
 
     def _handle_of_line(self, message: Heard | Stop) -> None:
         state = self._state
         match message:
             case Live():
-                state.pending_frames.append(message)
+                state.due.pending_frames.append(message)
             case Gap():
-                state.behind = True
+                state.due.needs_bootstrap = True
             case Opened():
-                state.refusal = ""
-                state.people.clear()
+                state.connection.note_opened()
                 state.send_last_position()
                 if message.head != state.last_seal:
-                    state.whole = True
+                    state.due.needs_pull = True
             case Answers():
-                if state.out is not None and state.out.number == message.id:
-                    state.answers.append((state.out.updates, message.answers))
-                    state.out, state.barred = None, 0.0
+                updates = state.sending.pop_answered(message.id)
+                if updates is not None:
+                    state.due.answers.append((updates, message.answers))
+                    state.sending.note_unprotected()
             case Refused():
                 self._take_refusal(message)
             case People():
                 self._take_people(message)
             case Event():
-                state.whole = self._is_about_folder(message) or state.whole
+                state.due.needs_pull = self._is_about_folder(message) or state.due.needs_pull
             case _:  # Resync, Hidden: pull
-                state.unheard = state.unheard or isinstance(message, Hidden)
-                state.whole = True
+                if isinstance(message, Hidden):
+                    state.connection.events_stopped = True
+                state.due.needs_pull = True
                 state.owning.bind_again()
 
     def _is_about_folder(self, event: Event) -> bool:
@@ -372,31 +366,31 @@ class WatchedFolder:
             branch = event.data.get("branch", event.data.get("name"))
             return branch == self._state.link.branch and event.data.get("head") != self._state.last_seal
         if event.kind.startswith("protection."):
-            self._state.barred = min(self._state.barred, time.monotonic())
+            self._state.sending.try_protected()
         if not event.kind.startswith(("repo.", "access.", "protection.")):
             return False
-        self._state.reopen_at = self._state.not_before = 0.0  # the folder may have got rights
+        self._state.connection.reopen_at = self._state.due.not_before = 0.0  # the folder may have got rights
         self._state.owning.bind_again()
         return True
 
     def _take_refusal(self, message: Refused) -> None:
+        connection, sending = self._state.connection, self._state.sending
         if message.id is None:
-            self._state.channel_parameters, self._state.whole = None, True
-            self._state.reopen_at = time.monotonic() + BARRED_SECONDS
+            connection.note_refused()
+            self._state.due.needs_pull = True
             detail = terminal_safe(message.detail)
-            if detail and detail != self._state.refusal:  # without one the pull says why
-                self._state.refusal = detail
+            if detail and detail != connection.refusal:  # without one the pull says why
+                connection.refusal = detail
                 self._say_trouble(detail)
-        elif self._state.out is not None and self._state.out.number == message.id:
-            self._state.out = None
-            self._state.not_before = time.monotonic() + max(1.0, float(message.retry_after))
+        elif sending.pop_answered(message.id) is not None:
+            self._state.due.postpone(max(1.0, float(message.retry_after)))
             if message.code == BranchProtected.code:
-                self._state.barred = time.monotonic() + BARRED_SECONDS
+                sending.note_protected()
             self._say_trouble(terminal_safe(message.detail))
 
     def _take_people(self, message: People) -> None:
         for member in message.here:
-            before = self._state.people.get(member.conn)
+            before = self._state.connection.people.get(member.conn)
             now = PersonOnBranch(
                 terminal_safe(member.who),
                 terminal_safe(member.device),
@@ -406,11 +400,11 @@ class WatchedFolder:
                 member.state,
                 col=member.col,
             )
-            self._state.people[member.conn] = now
+            self._state.connection.people[member.conn] = now
             if before is None or before.path != now.path:
                 self._state.say_person(now, gone=False)
         for conn in message.gone:
-            person = self._state.people.pop(conn, None)
+            person = self._state.connection.people.pop(conn, None)
             if person is not None:
                 self._state.say_person(person, gone=True)
         self._texts.send_people()
@@ -419,22 +413,22 @@ class WatchedFolder:
         """Note the error of a failed round, tell the followers, and set when the next round may begin."""
         wait = AGAIN
         if isinstance(error, ServerUnreachable):
-            if self._state.line is not None:
-                self._state.line.retry()
-            self._state.out = None
+            if self._state.connection.line is not None:
+                self._state.connection.line.retry()
+            self._state.sending.forget_batch()
         elif isinstance(error, BranchProtected):
-            self._state.barred = time.monotonic() + BARRED_SECONDS
+            self._state.sending.note_protected()
         elif isinstance(error, Unauthorized):
             self._new_place()
         elif isinstance(error, Forbidden):
-            self._state.reopen_at = 0.0
+            self._state.connection.reopen_at = 0.0
             self._state.owning.bind_again()
         elif isinstance(error, NotFound):
-            self._state.reopen_at, wait = 0.0, 30.0
+            self._state.connection.reopen_at, wait = 0.0, 30.0
             self._state.owning.bind_again()
         elif isinstance(error, CopyBusy):
             wait = 0.0
-        self._state.not_before = time.monotonic() + wait
+        self._state.due.postpone(wait)
         self._say_trouble(error.detail or error.title)
 
     def _new_place(self) -> None:

@@ -20,7 +20,7 @@ from localstore.sync.withdraw import forget_flights, not_held, withdraw
 from localstore.sync.working_copy import WorkingCopy
 from svc.agent.editing import OpenTexts
 from svc.agent.line import ChannelParameters, Line
-from svc.agent.state import FolderState, SentBatch
+from svc.agent.state import BARRED_SECONDS, FolderState
 from svc.flows.common import moved_back_words, update_file_cap
 from svc.flows.executable import mark, marking
 from svc.flows.pull import pull
@@ -29,9 +29,7 @@ ROUND = 0.2  # seconds of a round, if its work can be divided
 AT_ONCE = 100  # saves of one step
 LOOK = 0.02  # seconds between two checks of a file that a program has open
 AGAIN = 5.0  # seconds before a round that failed is tried again
-BARRED_SECONDS = 60.0  # until a protected branch, or a channel that was refused, is tried again
 LINED_BYTES = 1 << 20  # of a text of which is said in which line it was edited
-ANSWER_SECONDS = 15.0  # for the answer to updates; then they are sent by request
 
 
 class FolderRounds:
@@ -52,7 +50,7 @@ class FolderRounds:
         until, work = time.monotonic() + ROUND, state.work
         with state.owning.round() as copy:
             if copy.repo != state.link:
-                state.link, state.reopen_at = copy.repo, 0.0
+                state.link, state.connection.reopen_at = copy.repo, 0.0
             work.begin(copy, state.turn)
             self._follow_rights(copy)
             self._follow_file_cap(copy)
@@ -61,30 +59,31 @@ class FolderRounds:
                     break
             work.finish(copy)
             self._texts.end_round(copy)
-            state.flying = len(copy.db.flight_numbers())
-            state.waiting = set(work.frames.paths)  # for answers, and for programs that write
-            looked_at = state.waiting - copy.db.flight_kinds().keys() - work.followed.later.keys()
-            state.look_at = time.monotonic() + (LOOK if looked_at else AGAIN)
+            state.sending.in_flight = len(copy.db.flight_numbers())
+            waiting = set(work.frames.paths)  # for answers, and for programs that write
+            looked_at = waiting - copy.db.flight_kinds().keys() - work.followed.later.keys()
+            state.due.wait_for(waiting, LOOK if looked_at else AGAIN)
             self._update_channel(copy)
 
     def _follow_rights(self, copy: WorkingCopy) -> None:
         """Tell the followers when nothing is sent, because the folder shows a seal or the user may no longer
         write. When that ends, pull, so that what was saved meanwhile is sent."""
-        state, before = self._state, self._state.reads_only
-        state.reads_only = ""
+        state, connection = self._state, self._state.connection
+        before = connection.reads_only
+        connection.reads_only = ""
         if copy.repo.shown_seal:
-            state.reads_only = (
+            connection.reads_only = (
                 f"what you save waits here: this folder shows the seal {copy.repo.shown_seal[:12]}, which "
                 f"never changes; svc switch {copy.repo.branch} returns to the branch"
             )
         elif copy.key is None:
             name = terminal_safe(copy.repo.repo)
-            state.reads_only = f"what you save waits here: {name} is archived, or you may only read it"
-            state.reopen_at = state.reopen_at or time.monotonic() + BARRED_SECONDS
-        if state.reads_only and state.reads_only != before:
-            state.say("trouble", detail=state.reads_only)
-        elif before and not state.reads_only:
-            state.whole = True
+            connection.reads_only = f"what you save waits here: {name} is archived, or you may only read it"
+            connection.reopen_at = connection.reopen_at or time.monotonic() + BARRED_SECONDS
+        if connection.reads_only and connection.reads_only != before:
+            state.say("trouble", detail=connection.reads_only)
+        elif before and not connection.reads_only:
+            state.due.needs_pull = True
 
     def _follow_file_cap(self, copy: WorkingCopy) -> None:
         """Compute the largest allowed size of a file again, if the repository's kind or `.svc.yaml` has
@@ -107,45 +106,44 @@ class FolderRounds:
     def _step(self, copy: WorkingCopy) -> bool:
         """Do the next piece of work of this round, such as storing an answer or sending saved files. Returns
         False if there is no work left."""
-        state = self._state
-        if state.answers:
-            self._record(copy, *state.answers.pop(0))
-            return True
-        if state.pending_frames:
-            self._store(copy, state.pending_frames.pop(0))
-            return True
-        if state.whole and state.light != "offline":
+        state, due, is_online = self._state, self._state.due, not self._state.connection.is_offline
+        if due.answers:
+            self._record(copy, *due.answers.pop(0))
+        elif due.pending_frames:
+            self._store(copy, due.pending_frames.pop(0))
+        elif due.needs_pull and is_online:
             self._pull(copy)
-            return True
-        if state.behind and state.light != "offline":
+        elif due.needs_bootstrap and is_online:
             self._catch_up(copy)
-            return True
-        if state.returned and state.light != "offline":
+        elif due.needs_withdrawal and is_online:
             self._withdraw(copy)
-            return True
-        if state.again and state.light != "offline":
-            again, state.again = state.again, set()
-            with self._resend_later(again):
-                state.tell(copy, state.work.again(copy, sorted(again)))
-            return True
+        elif due.paths_to_resend and is_online:
+            paths = due.pop_paths_to_resend()
+            with self._resend_later(paths):
+                state.tell(copy, state.work.again(copy, paths))
+        elif not self._capture_saves(copy):
+            return is_online and bool(state.work.frames.paths) and self._write_received(copy)
+        return True
+
+    def _capture_saves(self, copy: WorkingCopy) -> bool:
+        """Capture the saves that are due as edits. Returns False if none is due."""
+        state = self._state
         now = time.monotonic()
         paths, below = state.saves.pop_due(now, lambda path: _is_emptied(copy, path), AT_ONCE)
-        if paths or below:
-            with self._requeue_saves(paths, below):
-                if below:
-                    state.tell(copy, state.work.saved_below(copy, below))
-                if paths:
-                    recorded = _last_file(copy, paths)
-                    before = None if recorded is None else _text_of(copy, recorded)
-                    state.tell(copy, state.work.capture_saved(copy, paths))
-                    saved = recorded or _last_file(copy, paths)
-                    if saved is not None:
-                        state.last_save = (saved, _line_changed(before, _text_of(copy, saved)))
-            state.try_line(now)
-            return True
-        if state.work.frames.paths and state.light != "offline":
-            return self._write_received(copy)
-        return False
+        if not paths and not below:
+            return False
+        with self._requeue_saves(paths, below):
+            if below:
+                state.tell(copy, state.work.saved_below(copy, below))
+            if paths:
+                recorded = _last_file(copy, paths)
+                before = None if recorded is None else _text_of(copy, recorded)
+                state.tell(copy, state.work.capture_saved(copy, paths))
+                saved = recorded or _last_file(copy, paths)
+                if saved is not None:
+                    state.last_save = (saved, _line_changed(before, _text_of(copy, saved)))
+        state.connection.try_again(now)
+        return True
 
     @contextmanager
     def _requeue_saves(self, paths: Iterable[str], below: Iterable[str]) -> Iterator[None]:
@@ -170,18 +168,18 @@ class FolderRounds:
         try:
             yield
         except BaseException:
-            self._state.again.update(held_paths)
+            self._state.due.paths_to_resend.update(held_paths)
             raise
 
     def _pull(self, copy: WorkingCopy) -> None:
         """Pull, then scan the whole folder. Needed at the start and after a seal."""
         state = self._state
-        state.whole = False
+        state.due.needs_pull = False
         try:
             before = copy.last_seal
-            done = pull(copy, "merge", heard=state.hears)
+            done = pull(copy, "merge", heard=state.was_walked)
         except BaseException:
-            state.whole = True
+            state.due.needs_pull = True
             raise
         state.work.frames.forget()
         if copy.moved_back is not None:
@@ -195,55 +193,55 @@ class FolderRounds:
         if done.seal != before and done.seal is not None:
             state.say("seal", seal=done.seal, by=", ".join(copy.sealed_by))
         copy.begin_report()
-        state.behind = False
+        state.due.needs_bootstrap = False
         state.tell(copy, state.work.saved_below(copy, [""], heard=True))
         state.say_skipped(done.skipped)  # after the walk, which knows what the branch keeps because of a file
-        state.hears = state.hears_all
-        if state.unheard and state.line is not None:
-            state.unheard = False
-            self._join(state.line)
-            state.whole = True  # what happened before it hears again is not reported
+        state.was_walked = state.hears_all
+        if state.connection.events_stopped and state.connection.line is not None:
+            state.connection.events_stopped = False
+            self._join(state.connection.line)
+            state.due.needs_pull = True  # what happened before it hears again is not reported
 
     def _catch_up(self, copy: WorkingCopy) -> None:
         state = self._state
-        state.behind = False
+        state.due.needs_bootstrap = False
         if copy.key is None:
-            state.whole = True
+            state.due.needs_pull = True
             return
         try:
             connected = state.work.bootstrap(copy)
         except BaseException:
-            state.behind = True
+            state.due.needs_bootstrap = True
             raise
-        state.pending_frames.clear()
+        state.due.pending_frames.clear()
         if connected.head != copy.last_seal or connected.moved_back:
-            state.whole = True
+            state.due.needs_pull = True
 
     def _withdraw(self, copy: WorkingCopy) -> None:
         """Withdraw updates that were made while the relay was unreachable and whose change is no longer in
         the folder. If the folder has a newer change of the same path, that change is sent instead."""
         state = self._state
-        state.returned = False
+        state.due.needs_withdrawal = False
         try:
             with self._resend_later(update.path for update in not_held(copy)):
                 done = withdraw(copy)
                 again = state.work.again(copy, [*done.taken, *done.arrived])
         except BranchProtected:
             forget_flights(copy)
-            state.whole = True
+            state.due.needs_pull = True
             return
         except BaseException:
-            state.returned = True
+            state.due.needs_withdrawal = True
             raise
         state.tell(copy, again)
 
     def _store(self, copy: WorkingCopy, frame: Live) -> None:
-        came = self._state.work.frames.store(copy, frame)
-        if came is None:
-            self._state.behind = True
+        changes = self._state.work.frames.store(copy, frame)
+        if changes is None:
+            self._state.due.needs_bootstrap = True
             return
-        for change in came:
-            self._state.came[change.path] = change
+        for change in changes:
+            self._state.arrived[change.path] = change
             self._state.work.buffers.authors[change.path] = change.who
 
     def _write_received(self, copy: WorkingCopy) -> bool:
@@ -256,7 +254,7 @@ class FolderRounds:
                 done = state.work.bring(copy)
             mark(copy, done.written)
         for path in done.written:
-            change = state.came.pop(path, None)
+            change = state.arrived.pop(path, None)
             gone = path not in copy.entries
             if change is None:
                 state.say("came", path=terminal_safe(path), gone=gone)
@@ -283,31 +281,28 @@ class FolderRounds:
     def _update_channel(self, copy: WorkingCopy) -> None:
         """Compute the parameters for opening the folder's channel, and store them as `channel_parameters`. If
         the replica or the branch has changed, the channel is opened again."""
-        state = self._state
+        connection = self._state.connection
         if copy.key is None or not copy.replica or copy.repo.shown_seal:
-            state.channel_parameters = None
+            connection.channel_parameters = None
             return
         since = copy.db.number("since")
-        if (
-            state.channel_parameters is not None
-            and state.channel_parameters.replica == copy.replica
-            and state.channel_parameters.branch == copy.repo.branch
-        ):
-            state.channel_parameters.since = since
+        current = connection.channel_parameters
+        if current is not None and current.replica == copy.replica and current.branch == copy.repo.branch:
+            current.since = since
             return
-        if state.whole or state.reopen_at:
+        if self._state.due.needs_pull or connection.reopen_at:
             return
-        state.channel_parameters = ChannelParameters(
+        connection.channel_parameters = ChannelParameters(
             copy.repo.repo_id, copy.repo.branch, copy.replica, copy.device_id, since
         )
-        if state.line is not None:
-            self._join(state.line)
+        if connection.line is not None:
+            self._join(connection.line)
 
     def post(self) -> None:
         """Send the queued updates to the relay, over the socket if it is open, else by a request. The folder
         is not locked while a request runs."""
-        state = self._state
-        if state.light == "offline" or not state.unsent or state.line is None:
+        state, line = self._state, self._state.connection.line
+        if state.connection.is_offline or not state.sending.is_due or line is None:
             return
         state.send_last_position()  # first: a dead line shows on the socket
         with state.owning.round() as copy:
@@ -316,14 +311,14 @@ class FolderRounds:
             batch = batch_of(copy, updates)
             transport = copy.transport
         if not updates:
-            state.flying = 0
+            state.sending.in_flight = 0
             return
-        number = state.line.send(state.channel, batch) if state.light == "live" else None
+        number = line.send(state.channel, batch) if state.connection.light == "live" else None
         if number is not None:
-            state.out = SentBatch(number, updates, time.monotonic() + ANSWER_SECONDS)
+            state.sending.note_sent(number, updates)
             return
-        state.answers.append((updates, transport.updates(batch)))
-        state.barred = 0.0
+        state.due.answers.append((updates, transport.updates(batch)))
+        state.sending.note_unprotected()
 
 
 def _is_emptied(copy: WorkingCopy, path: str) -> bool:

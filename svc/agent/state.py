@@ -28,6 +28,8 @@ from svc.agent.saves import SaveDetector
 from svc.flows.common import ConflictCopy
 
 TRY_SECONDS = 2.0  # between two tries to connect because of saves
+BARRED_SECONDS = 60.0  # until a protected branch, or a channel that was refused, is tried again
+ANSWER_SECONDS = 15.0  # for the answer to updates; then they are sent by request
 
 
 class SentBatch(NamedTuple):
@@ -36,6 +38,160 @@ class SentBatch(NamedTuple):
     number: int  # that their answer will have
     updates: list[LiveUpdate]
     until: float  # monotonic seconds: without an answer by then they are sent by request
+
+
+class Connection:
+    """What a watched folder knows of its server: how it is reached, and what the server allows the folder."""
+
+    def __init__(self) -> None:
+        self.line: Line | None = None
+        # With which the line opens the folder's channel; None: it has none
+        self.channel_parameters: ChannelParameters | None = None
+        self.reopen_at = 0.0  # when a channel that was refused is asked for again; 0.0: none was refused
+        self.refusal = ""  # why the server opens no channel
+        self.reads_only = ""  # why nothing is sent: the user may not write, or the folder shows a seal
+        self.events_stopped = False  # the server hid the repository, and reports none of its events since
+        self.light: Light = "offline"
+        self.why = "connecting"  # of the light
+        self.since = int(time.time())  # of the light
+        self.light_changed = False  # since the last round
+        self.people: dict[str, PersonOnBranch] = {}  # who is on the branch, by connection
+        self._try_at = 0.0  # from when a save makes the line try to connect
+
+    @property
+    def is_offline(self) -> bool:
+        return self.light == "offline"
+
+    def change_light(self, light: Light, why: str) -> bool:
+        """Note the light of the line and its reason. Returns False if both are the same as before."""
+        if (light, why) == (self.light, self.why):
+            return False
+        self.light_changed = True
+        if light != self.light:
+            self.since = int(time.time())
+            if light == "offline":
+                self.people.clear()
+            else:
+                self.reopen_at = 0.0
+        self.light, self.why = light, why
+        return True
+
+    def note_opened(self) -> None:
+        """Note that the server has opened the folder's channel. It will say who is on the branch."""
+        self.refusal = ""
+        self.people.clear()
+
+    def note_refused(self) -> None:
+        """Note that the server opens no channel for the folder. It is asked again after BARRED_SECONDS."""
+        self.channel_parameters = None
+        self.reopen_at = time.monotonic() + BARRED_SECONDS
+
+    def try_again(self, now: float) -> None:
+        """Ask the line to connect at once, instead of at the next scheduled time. Called after a save; does
+        nothing unless the server is unreachable."""
+        if self.is_offline and self.line is not None and now >= self._try_at:
+            self._try_at = now + TRY_SECONDS
+            self.line.retry()
+
+
+class DueWork:
+    """The work that the next rounds of a watched folder do."""
+
+    def __init__(self) -> None:
+        self.needs_pull = True  # and a walk, the first time
+        self.needs_bootstrap = False  # changes of others were missed
+        self.needs_withdrawal = False  # the server was away: updates in flight may no longer match the folder
+        self.pending_frames: list[Live] = []  # received, not stored
+        self.answers: list[tuple[list[LiveUpdate], UpdateAnswers]] = []  # received, not recorded
+        self.paths_to_resend: set[str] = set()  # whose state may not be in flight, because a round failed
+        self.waiting: set[str] = set()  # paths that wait for answers, or for a program that writes
+        self.look_at = 0.0  # when they are looked at again
+        self.not_before = 0.0  # of the next round, after one that failed
+
+    @property
+    def needs_server(self) -> bool:
+        """Whether there is work for which the server must be reachable."""
+        return bool(
+            self.answers
+            or self.pending_frames
+            or self.needs_pull
+            or self.needs_bootstrap
+            or self.needs_withdrawal
+            or self.paths_to_resend
+        )
+
+    def note_server_back(self) -> None:
+        """Note that the server can be reached again. The branch may have moved back meanwhile."""
+        self.needs_bootstrap = self.needs_withdrawal = True
+
+    def pop_paths_to_resend(self) -> list[str]:
+        paths, self.paths_to_resend = sorted(self.paths_to_resend), set()
+        return paths
+
+    def wait_for(self, paths: set[str], seconds: float) -> None:
+        """Set the paths that wait, and look at them again in `seconds`."""
+        self.waiting, self.look_at = paths, time.monotonic() + seconds
+
+    def postpone(self, seconds: float) -> None:
+        """Let the next round begin in `seconds`, because one has failed."""
+        self.not_before = time.monotonic() + seconds
+
+
+class Sending:
+    """The updates of a watched folder that are on their way to the server."""
+
+    def __init__(self) -> None:
+        self.sent_batch: SentBatch | None = None  # over the socket, not answered
+        self.in_flight = 0  # how many updates the server has not answered
+        self.protected_until = 0.0  # nothing is sent before, because the branch is protected; 0.0: it is not
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there are updates to send now. That is not so while the last batch is unanswered, or after
+        the server has refused updates because the branch is protected."""
+        return self.in_flight > 0 and self.sent_batch is None and time.monotonic() >= self.protected_until
+
+    def moments(self, now: float) -> list[float]:
+        """Return the times at which a batch becomes overdue, or a protected branch is tried again."""
+        moments = [self.sent_batch.until] if self.sent_batch is not None else []
+        if self.protected_until > now and self.in_flight:
+            moments.append(self.protected_until)
+        return moments
+
+    def note_sent(self, number: int, updates: list[LiveUpdate]) -> None:
+        """Note the updates that were sent over the socket, and the number that their answer will have."""
+        self.sent_batch = SentBatch(number, updates, time.monotonic() + ANSWER_SECONDS)
+
+    def pop_answered(self, number: int) -> list[LiveUpdate] | None:
+        """Return the updates of the sent batch, which the server has answered. None if the number is of
+        another batch."""
+        batch = self.sent_batch
+        if batch is None or batch.number != number:
+            return None
+        self.sent_batch = None
+        return batch.updates
+
+    def forget_batch(self) -> None:
+        """Forget the sent batch, because its answer will not come. The same updates are sent again."""
+        self.sent_batch = None
+
+    def drop_overdue(self, now: float) -> bool:
+        """Forget the sent batch if its answer is overdue. Returns whether it was."""
+        if self.sent_batch is None or now < self.sent_batch.until:
+            return False
+        self.forget_batch()
+        return True
+
+    def note_protected(self) -> None:
+        """Send nothing for BARRED_SECONDS, because the server refused updates of a protected branch."""
+        self.protected_until = time.monotonic() + BARRED_SECONDS
+
+    def note_unprotected(self) -> None:
+        self.protected_until = 0.0
+
+    def try_protected(self) -> None:
+        """Send again from now on, because the protection of the branch may have changed."""
+        self.protected_until = min(self.protected_until, time.monotonic())
 
 
 class FolderState:
@@ -55,50 +211,16 @@ class FolderState:
         self.work = Rounds()
         self.saves = Saves()
         self.detector: SaveDetector | None = None  # what hears of saves, once the thread runs
-        # The server
-        self.line: Line | None = None
-        self.channel_parameters: ChannelParameters | None = (
-            None  # under which the line opens the folder's channel; None: it has none
-        )
-        self.reopen_at = 0.0  # when the relay, which refused the channel, is asked again; 0.0: it did not
-        self.refusal = ""  # why the relay opens no channel
-        self.reads_only = ""  # why nothing is sent: the user may not write, or the folder shows a seal
-        self.unheard = False  # the relay hid the repository, and reports none of its events since
-        self.light: Light = "offline"
-        self.why = "connecting"  # of the light
-        self.since = int(time.time())  # of the light
-        self.relit = False  # the light has changed since the last round
-        self.people: dict[str, PersonOnBranch] = {}  # who is there, by connection
-        # What is due
-        self.whole = True  # a pull, and a walk the first time
-        self.hears = False  # the folder was walked, and what changes is heard of since
-        self.behind = False  # a bootstrap
-        self.returned = False  # the relay was away: what is in flight may not be in the folder any more
-        self.pending_frames: list[Live] = []  # received, not stored
-        self.answers: list[tuple[list[LiveUpdate], UpdateAnswers]] = []  # received, not recorded
-        self.again: set[str] = set()  # paths whose state may not be in flight, because a round failed
-        self.waiting: set[str] = set()  # paths that wait for answers, or for a program that writes
-        self.look_at = 0.0  # when they are looked at again
-        self.not_before = 0.0  # of the next round, after one that failed
-        self.try_at = 0.0  # from when a save makes the line try to connect
-        # What was sent
-        self.out: SentBatch | None = None  # over the socket, not answered
-        self.flying = 0  # how many updates are in flight
-        self.barred = 0.0  # until when nothing is sent, because the branch is protected; 0.0: it takes edits
+        self.connection, self.due, self.sending = Connection(), DueWork(), Sending()
+        self.was_walked = False  # and what changes has been heard of since
         # What was told
         self.last_seal: str | None = None
-        self.came: dict[str, Arrived] = {}  # path → change that is not in the folder yet
+        self.arrived: dict[str, Arrived] = {}  # path → change that is not in the folder yet
         self.skipped: set[tuple[str, str]] = set()
         self.held = ""  # of removals that are not sent
         self.trouble = ""
         self.turn: str | None = None  # the agent's turn in which the folder is edited
         self.last_save: tuple[str, int] | None = None  # where the last save was, until others are told
-
-    @property
-    def unsent(self) -> bool:
-        """Whether there are updates to send over the socket now. That is not so while the last batch is
-        unanswered, or after the relay has refused updates because the branch is protected."""
-        return self.flying > 0 and self.out is None and time.monotonic() >= self.barred
 
     @property
     def hears_all(self) -> bool:
@@ -108,35 +230,33 @@ class FolderState:
     def describe(self, detached: bool, followers: int, paused: bool) -> Folder:
         """Return the state of the folder as the agent's clients see it. The arguments are the attributes of
         `WatchedFolder` with the same names."""
+        connection = self.connection
         return Folder(
             folder=str(self.root),
             repo=self.link.repo,
             branch=self.link.branch,
             server=self.link.server,
-            light=self.light,
-            since=self.since,
-            why=self.trouble or self.reads_only or self.refusal or self.work.removals.words or self.why,
-            queued=self.flying + len(self.work.removals.held),
+            light=connection.light,
+            since=connection.since,
+            why=self.trouble
+            or connection.reads_only
+            or connection.refusal
+            or self.work.removals.words
+            or connection.why,
+            queued=self.sending.in_flight + len(self.work.removals.held),
             detached=detached,
             followers=followers,
             walks=self.detector.walks if self.detector else False,
             paused=paused,
-            people=list(self.people.values()),
+            people=list(connection.people.values()),
         )
-
-    def try_line(self, now: float) -> None:
-        """Ask the connection to try again at once, instead of at the next scheduled time. Called after a
-        save; does nothing unless the server is unreachable."""
-        if self.light == "offline" and self.line is not None and now >= self.try_at:
-            self.try_at = now + TRY_SECONDS
-            self.line.retry()
 
     def send_last_position(self) -> None:
         """Tell the other people on the branch which file and line this user saved last. Does nothing while
         the channel is not open."""
-        if self.last_save is not None and self.line is not None:
+        if self.last_save is not None and self.connection.line is not None:
             path, line = self.last_save
-            if self.line.send_position(self.channel, path, line, self.turn):
+            if self.connection.line.send_position(self.channel, path, line, self.turn):
                 self.last_save = None
 
     # --- events

@@ -49,5 +49,5 @@ def test_a_save_that_waits_for_the_next_try_keeps_no_processor_busy(alice: Svc) 
     now = time.monotonic()
     folder._state.saves.record_closed("a.txt", now - 5)
     assert folder._seconds_until_due() == 0
-    folder._state.not_before = now + 30
+    folder._state.due.not_before = now + 30
     assert folder._seconds_until_due() > 20

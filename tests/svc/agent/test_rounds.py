@@ -45,7 +45,7 @@ def test_what_was_brought_or_answered_is_sent_again_after_a_failure(
 ) -> None:
     with pytest.raises(ServerUnreachable), rounds._resend_later(["a.txt"]):
         raise ServerUnreachable
-    assert state.again == {"a.txt"}
+    assert state.due.paths_to_resend == {"a.txt"}
 
 
 def test_what_the_disk_cannot_hold_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
