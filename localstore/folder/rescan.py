@@ -44,8 +44,8 @@ def rescan(
             return _rescan_part(db, files, tracked, sinks, changes, last)
         except WatcherMistaken:
             pass  # a folder vanished during the walk, or the answer was wrong
-    this = LastScan(changes.token, now, tracked.git.identity) if changes else None
-    return _rescan_all(db, files, tracked, sinks, this, last)
+    this_scan = LastScan(changes.token, now, tracked.git.identity) if changes else None
+    return _rescan_all(db, files, tracked, sinks, this_scan, last)
 
 
 def _rescan_all(
@@ -53,47 +53,51 @@ def _rescan_all(
     files: Files,
     tracked: TrackedPaths,
     sinks: ScanSinks,
-    this: LastScan | None,
-    last: LastScan | None,
+    this_scan: LastScan | None,
+    last_scan: LastScan | None,
 ) -> Scan:
-    scanned, news = scan(files, db.folders(), tracked, sinks)
-    asides = changed_exclusions(db.scan_record.exclusions(), scanned.exclusions) if this else {}
-    if any(news) or asides or this != last:
+    """Scan the whole folder and store what changed. `this_scan`: what the record notes of this scan, None if
+    no watcher reports changes; `last_scan`: what it notes of the one before."""
+    scanned, scan_changes = scan(files, db.folders(), tracked, sinks)
+    exclusions = changed_exclusions(db.scan_record.exclusions(), scanned.exclusions) if this_scan else {}
+    if any(scan_changes) or exclusions or this_scan != last_scan:
         with db.step():
-            _keep(db, news)
-            db.scan_record.put_exclusions(asides)
-            db.scan_record.put_last_scan(this)
+            _keep(db, scan_changes)
+            db.scan_record.put_exclusions(exclusions)
+            db.scan_record.put_last_scan(this_scan)
     return scanned
 
 
 def _rescan_part(
-    db: Database, files: Files, tracked: TrackedPaths, sinks: ScanSinks, changes: Changes, last: LastScan
+    db: Database, files: Files, tracked: TrackedPaths, sinks: ScanSinks, changes: Changes, last_scan: LastScan
 ) -> Scan:
+    """Scan the folders in which the watcher has seen changes, and those that must always be scanned again.
+    Everything else is taken from the record. Stores what changed."""
     before = db.scan_record.exclusions()
     part = PartialWalk(
         {*map(os.fsdecode, changes.files), *db.scan_record.single_folders()}
-        | {folder for folder, aside in before.items() if aside.rescan == "files"},
+        | {folder for folder, excluded in before.items() if excluded.rescan == "files"},
         {
             *map(os.fsdecode, changes.all),
-            *(folder for folder, aside in before.items() if aside.rescan == "all"),
+            *(folder for folder, excluded in before.items() if excluded.rescan == "all"),
         },
     )
-    scanned, news = (
+    scanned, scan_changes = (
         scan(files, db.scan_record.folders_in(part), tracked, sinks, part)
         if part
         else (Scan(), ScanChanges({}, [], []))
     )
-    scanned.exclusions |= {folder: aside for folder, aside in before.items() if not part.covers(folder)}
-    asides = changed_exclusions(before, scanned.exclusions)
-    if any(news) or asides or changes.token != last.token:
+    scanned.exclusions |= {folder: excluded for folder, excluded in before.items() if not part.covers(folder)}
+    exclusions = changed_exclusions(before, scanned.exclusions)
+    if any(scan_changes) or exclusions or changes.token != last_scan.token:
         with db.step():
-            _keep(db, news)
-            db.scan_record.put_exclusions(asides)
-            db.scan_record.put_last_scan(LastScan(changes.token, last.everywhere, last.git))
+            _keep(db, scan_changes)
+            db.scan_record.put_exclusions(exclusions)
+            db.scan_record.put_last_scan(LastScan(changes.token, last_scan.everywhere, last_scan.git))
     scanned.read_from_records(lambda: db.folders().values(), db.scan_record.file)
     return scanned
 
 
-def _keep(db: Database, news: ScanChanges) -> None:
-    if any(news):
-        db.put_folders(*news)
+def _keep(db: Database, scan_changes: ScanChanges) -> None:
+    if any(scan_changes):
+        db.put_folders(*scan_changes)

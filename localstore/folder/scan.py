@@ -209,7 +209,7 @@ class _Walker:
             if cached is not None and _is_unchanged(cached, listed):
                 stats.append(cached)
                 continue
-            stat = self._read(prefix, path, listed, cached is None)
+            stat = self._hash(prefix, path, listed, cached is None)
             if stat is None:
                 plain = False
                 continue
@@ -247,7 +247,7 @@ class _Walker:
         finally:
             os.close(fd)
 
-    def _read(self, prefix: str, path: str, listed: _Listed, new: bool) -> Stat | None:
+    def _hash(self, prefix: str, path: str, listed: _Listed, new: bool) -> Stat | None:
         """Hash a file whose stat differs from the recorded one. Returns None if the file must be skipped.
         `new`: the record does not have the file at all."""
         if new and not self._is_nameable(prefix, path):

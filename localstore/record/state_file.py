@@ -70,23 +70,23 @@ class StateFile:
             return None
         if _digest([before]) != self._db.get(WRITTEN):
             return None
-        return with_digests(before, self._db.text("last"), digests)
+        return replace_digests(before, self._db.text("last"), digests)
 
 
-def with_digests(before: bytes, last_seal: str | None, digests: Mapping[str, str]) -> Parts | None:
+def replace_digests(before: bytes, last_seal: str | None, digests: Mapping[str, str]) -> Parts | None:
     """The bytes of a state file with `last_seal` as its last seal and with some digests replaced. `before`:
     its present bytes; `digests`: path → hex digest. None if one of the paths is not in the file."""
     head, _, _ = link.encode_state(SealedState(last_seal=last_seal, tree={})).partition(_TREE)
     parts: Parts = [head]
-    view, done = memoryview(before), before.index(_TREE)
+    view, copied = memoryview(before), before.index(_TREE)
     for path in sorted(digests):
         key = msgspec.json.encode(path) + b':"'
-        at = before.find(key, done)
+        at = before.find(key, copied)
         if at < 0 or before[at - 1 : at] not in _BEFORE_KEY:
             return None
-        parts += [view[done : at + len(key)], digests[path].encode()]
-        done = at + len(key) + len(digests[path])
-    return [*parts, view[done:]]
+        parts += [view[copied : at + len(key)], digests[path].encode()]
+        copied = at + len(key) + len(digests[path])
+    return [*parts, view[copied:]]
 
 
 def _digest(parts: Parts) -> bytes:

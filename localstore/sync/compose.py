@@ -74,7 +74,7 @@ def compose(
       others changed.
     - `store`: put the updates in flight; without it they are only composed.
     - `only`: the paths to consider, None for all paths."""
-    done = Composed()
+    composed = Composed()
     moved = copy.db.may_need_update() if only is None else sorted(only)
     too_large = capture(copy, find_edited(copy, moved, scan), scan)
     caps, marks = SizeCaps(copy, scan, only), MarkerCheck(copy)
@@ -85,7 +85,7 @@ def compose(
         if copy.sends_git_ignored
         else {held_file.path: held_file for held_file in held_back(copy, scan, moved)}
     )
-    done.skipped += map(to_skipped, held.values())
+    composed.skipped += map(to_skipped, held.values())
     departing: list[_PathUpdate] = []
     with copy.db.step():
         for path in moved:
@@ -95,13 +95,13 @@ def compose(
             entry = copy.entries.get(path)
             if scan.unknown(path):
                 if stat is None and entry is not None and entry.gen and entry.shadow is not None:
-                    done.kept.setdefault(scan.hiding(path) or path, []).append(path)
+                    composed.kept.setdefault(scan.hiding(path) or path, []).append(path)
                 continue
             members = _members(copy, entry, stat, delete, path in too_large or path in whole)
             if members is None:
                 continue
             if stat is not None and marks.remain_in(stat, members["kind"]):
-                done.marked.append(path)
+                composed.marked.append(path)
                 uncarried.leave_out(path, stat.digest, entry is None)
                 continue
             if members["kind"] == "edit_text" and (path in typed or (entry and is_typed(copy.db, entry))):
@@ -109,27 +109,27 @@ def compose(
             if stat is not None and members["kind"] == "set_blob":
                 over = caps.over(path, stat)
                 if over is not None:
-                    done.skipped.append(over)
-                    done.left_out.append(path)
+                    composed.skipped.append(over)
+                    composed.left_out.append(path)
                     uncarried.leave_out(path, stat.digest, entry is None)
                     continue
             departing.append(_PathUpdate(path, entry, stat, members))
-        departing = [update for update in departing if not _is_kept(done, uncarried, update)]
+        departing = [update for update in departing if not _is_kept(composed, uncarried, update)]
         for update in departing:
-            (done.removed if update.members["kind"] == "delete" else done.written).append(update.path)
+            (composed.removed if update.members["kind"] == "delete" else composed.written).append(update.path)
         if store and departing:
             _put_in_flight(copy, departing)
-    return done
+    return composed
 
 
-def _is_kept(done: Composed, uncarried: Uncarried, update: _PathUpdate) -> bool:
+def _is_kept(composed: Composed, uncarried: Uncarried, update: _PathUpdate) -> bool:
     """Whether the update would remove a file that must stay on the branch, because something that svc cannot
-    send has replaced it here. If so, the file is added to `done.kept`."""
+    send has replaced it here. If so, the file is added to `composed.kept`."""
     if update.members["kind"] != "delete" or update.entry is None:
         return False
     cause = uncarried.cause(update.path, update.entry.shadow, update.entry.size)
     if cause is not None:
-        done.kept.setdefault(cause, []).append(update.path)
+        composed.kept.setdefault(cause, []).append(update.path)
     return cause is not None
 
 
@@ -200,7 +200,7 @@ def _put_in_flight(copy: WorkingCopy, departing: list[_PathUpdate]) -> None:
     last, lowest = copy.db.number("n"), copy.db.lowest_flight()
     settled = last if lowest is None else lowest - 1
     branch_id, replica = copy.branch_id, copy.replica
-    fresh: list[PathRecord] = []
+    new_records: list[PathRecord] = []
     flights: list[tuple[int, str, str, bytes]] = []
     for n, (path, recorded, stat, members) in enumerate(departing, last + 1):
         entry = recorded
@@ -209,14 +209,14 @@ def _put_in_flight(copy: WorkingCopy, departing: list[_PathUpdate]) -> None:
             entry = PathRecord(
                 path=path, kind=stat.kind, shadow=stat.digest, want=stat.digest, size=stat.size
             )
-            fresh.append(entry)
+            new_records.append(entry)
         update = LiveUpdate(
             n=n, settled=settled, path=path, gen=entry.gen, base=entry.seen, signature="", **members
         )
         signed = signing_bytes(copy.repo.repo_id, branch_id, replica, copy.key.id, update)
         update = msgspec.structs.replace(update, signature=b64u(copy.key.sign(signed)))
         flights.append((n, path, update.kind, msgspec.json.encode(update)))
-    copy.save_all(fresh)
+    copy.save_all(new_records)
     copy.db.put_flights(flights)
     copy.db.put("n", last + len(departing))
 

@@ -317,23 +317,23 @@ def follow_save(copy: WorkingCopy, old: str) -> None:
     removed = copy.followed.removed.get(old)
     if removed is None or old in copy.entries or removed.until < time.monotonic():
         return
-    mine = copy.files.read_up_to(old, TEXT_FILE)
-    if mine is None or kind_of(mine) != "text":
+    saved_text = copy.files.read_up_to(old, TEXT_FILE)
+    if saved_text is None or kind_of(saved_text) != "text":
         return
-    name = blake3(mine)
+    name = blake3(saved_text)
     if name == removed.digest:
         del copy.followed.removed[old]
         return
     with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable, TextsConflict):
         base = copy.text(removed.digest)
-        target = copy.entries.get(removed.new or _find_successor(copy, old, removed, base, mine) or "")
+        target = copy.entries.get(removed.new or _find_successor(copy, old, removed, base, saved_text) or "")
         if target is None or target.want == name or not _is_editable(copy, target):
             return
         with copy.db.step():
-            copy.objects.add([(name, mine)])
-            add_edit(copy, target, base, mine)
+            copy.objects.add([(name, saved_text)])
+            add_edit(copy, target, base, saved_text)
             copy.save(target)
-            copy.save(known_by_bytes(old, "text", name, len(mine)))
+            copy.save(known_by_bytes(old, "text", name, len(saved_text)))
         settle(copy, [target.path])
         remove(copy, [old])
         copy.followed.removed[old] = RemovedText(name, removed.until, target.path)
@@ -342,13 +342,13 @@ def follow_save(copy: WorkingCopy, old: str) -> None:
 
 
 def _find_successor(
-    copy: WorkingCopy, old: str, removed: RemovedText, base: bytes, mine: bytes
+    copy: WorkingCopy, old: str, removed: RemovedText, base: bytes, saved_text: bytes
 ) -> str | None:
     """The path that the removed text was renamed to. `base`: the removed text; `mine`: the text saved at the
     old path. None if `mine` is not based on `base`, or if the text was not renamed."""
     was, rows = {old: TreeEntry("text", removed.digest, len(base))}, copy.db.rows()
-    saved = {f"{old} ": TreeEntry("text", blake3(mine), len(mine))}
-    if not _find(copy, was, [old], saved, {removed.digest: base, blake3(mine): mine}, rows):
+    saved = {f"{old} ": TreeEntry("text", blake3(saved_text), len(saved_text))}
+    if not _find(copy, was, [old], saved, {removed.digest: base, blake3(saved_text): saved_text}, rows):
         return None
     came = _came_there(copy, was, rows)
     texts = {path: file for path, file in came.items() if file.kind == "text"}
@@ -386,12 +386,12 @@ def _texts(
     the errors of `WorkingCopy.text`."""
     digests = search.digests()
     texts = {name: text for name, text in held.items() if name in digests}
-    for path, file in search.came.items():
+    for path, file in search.added.items():
         if file.digest in digests and file.digest not in texts:
             data = copy.files.read_up_to(path, TEXT_FILE)
             if data is not None and blake3(data) == file.digest:
                 texts[file.digest] = data
-    live = [row for path in search.came if (row := rows.get(path)) and row.live and row.digest in digests]
+    live = [row for path in search.added if (row := rows.get(path)) and row.live and row.digest in digests]
     for remote in read_remote(copy, [row for row in live if row.digest not in texts]):
         texts[remote.row.digest] = text_of(copy, remote)
     return texts | {name: copy.text(name) for name in digests if name not in texts}

@@ -83,14 +83,14 @@ def _reconcile_rows(
 ) -> list[str]:
     flying = copy.db.flight_kinds()
     index = copy.db.number("since")
-    gone = [
+    gone_paths = [
         path
         for path, entry in entries
         if path not in rows and is_gone(entry, index) and path not in flying and not scan.unknown(path)
     ]
-    sources = _sources(copy, rows, gone)
-    removed, ways = _removals(copy, sorted(gone), sources)
-    todo = [
+    sources = _sources(copy, rows, gone_paths)
+    removed, gone_renames = _removals(copy, sorted(gone_paths), sources)
+    behind = [
         rows[path]
         for path in sorted(rows)
         if path not in flying
@@ -98,12 +98,13 @@ def _reconcile_rows(
         and not scan.unknown(path)
         and is_behind(copy.entries.get(path), rows[path])
     ]
-    todo = follow_epochs(copy, todo)
-    replaced = moved_there(copy, edits, edits) if (edits := _replaced_texts(copy, todo)) else {}
-    changed = _write_rows(copy, [row for row in todo if row.path not in replaced], local)
-    copied, moved = _removals(copy, sorted(sources))
+    behind = follow_epochs(copy, behind)
+    replaced = moved_there(copy, edits, edits) if (edits := _replaced_texts(copy, behind)) else {}
+    changed = _write_rows(copy, [row for row in behind if row.path not in replaced], local)
+    copied, source_renames = _removals(copy, sorted(sources))
     removed += copied
-    for old, new in {**ways, **moved, **replaced}.items():  # after the new files were written
+    renames = {**gone_renames, **source_renames, **replaced}
+    for old, new in renames.items():  # after the new files were written
         take_along(copy, old, new)
     if replaced:
         changed += _write_rows(copy, [rows[path] for path in sorted(replaced)], local)
@@ -162,7 +163,7 @@ def follow_epochs(copy: WorkingCopy, rows: list[FrontierRow]) -> list[FrontierRo
     """Record the new epochs of lanes whose text stayed the same, in one transaction. Returns all other
     rows."""
     others: list[FrontierRow] = []
-    moved: list[PathRecord] = []
+    followed: list[PathRecord] = []
     if not rows or not copy.entries:
         return rows
     copy.entries.load(row.path for row in rows)
@@ -173,11 +174,11 @@ def follow_epochs(copy: WorkingCopy, rows: list[FrontierRow]) -> list[FrontierRo
             continue
         entry.epoch, entry.genesis, entry.touched = row.epoch, row.digest, False
         entry.seen = max(entry.seen, row.ver)
-        moved.append(entry)
+        followed.append(entry)
     with copy.db.step():
-        for entry in moved:
+        for entry in followed:
             copy.db.put_lane_state(entry.path, None)
-        copy.save_all(moved)
+        copy.save_all(followed)
     return others
 
 
@@ -327,9 +328,9 @@ def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
     if entry.kind != "text":
         return True
     capture(copy, [entry.path])
-    now = copy.stat_on_disk(entry.path)
-    odd = now is not None and now.kind != "text" and now.digest != entry.shadow
-    undecided = (odd or now is None) and entry.settled
+    on_disk = copy.stat_on_disk(entry.path)
+    odd = on_disk is not None and on_disk.kind != "text" and on_disk.digest != entry.shadow
+    undecided = (odd or on_disk is None) and entry.settled
     if undecided and entry.epoch == remote.row.epoch and remote.row.other <= entry.seen:
         return False  # the unsent delete or change of kind replaces the version that this folder knows
     try:
@@ -338,7 +339,7 @@ def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
         return _keep_mine_aside(copy, entry, remote, found.texts)
     if odd:
         _take_theirs(copy, remote)
-    elif now is None:
+    elif on_disk is None:
         entry.shadow = None  # an edit on the branch wins over the local delete
         with copy.db.step():
             copy.save(entry)

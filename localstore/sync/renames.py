@@ -40,7 +40,7 @@ def follow_renames(copy: WorkingCopy, scan: Scan) -> dict[str, tuple[str, str]]:
     rows = copy.db.rows()
     theirs = _theirs(copy, rows)
     our_search, their_search = searches(ours, theirs)
-    if not (our_search.came or our_search.exact or their_search.came or their_search.exact):
+    if not (our_search.added or our_search.exact or their_search.added or their_search.exact):
         return {}
     moved_here, moved_there = _ways(copy, scan, rows, our_search), _ways(copy, scan, rows, their_search)
     for old, new in sorted(moved_here.items()):
@@ -109,11 +109,11 @@ def _ways(copy: WorkingCopy, scan: Scan, rows: Mapping[str, FrontierRow], search
     with equal bytes are found."""
     digests = search.digests()
     texts: dict[bytes, bytes] = {}
-    for path in search.came if digests else ():
+    for path in search.added if digests else ():
         stat = scan.find(path)
         if stat is not None and stat.digest in digests:
             texts[stat.digest] = copy.files.read_up_to(path, TEXT_FILE) or b""
-    live = [rows[path] for path in search.came if path in rows and rows[path].live] if digests else []
+    live = [rows[path] for path in search.added if path in rows and rows[path].live] if digests else []
     try:
         for remote in read_remote(copy, live):
             texts[remote.row.digest] = text_of(copy, remote)

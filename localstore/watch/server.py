@@ -42,6 +42,8 @@ LOCK_NAME, LOG_NAME = "watcher.lock", "watcher.log"
 COMMAND = "svc watcher"
 PAUSE_SECONDS = 0.05  # seconds between two looks at the events while nobody asks: a build makes thousands
 QUESTION_SECONDS = 0.5  # for one question to arrive: who is slower holds up the others
+HEADER_BYTES = 5  # of msgpack before the bytes of a path, at most
+PATHS_BYTES = ANSWER_BYTES // 2  # of the paths in an answer; more are answered by "anything may have changed"
 
 Log = Callable[[str], None]
 LIVE_PAUSE, MANY = 0.002, 64  # as PAUSE_SECONDS, for the agent, unless there were that many changes
@@ -197,7 +199,8 @@ class _Watcher:
         changed = self._tree.since(token.serial) if token and token.watcher == self._id else None
         if changed is not None:
             files, below = ([os.fsencode(path) for path in paths] for paths in changed)
-            if sum(map(len, files)) + sum(map(len, below)) + 5 * len(files + below) < ANSWER_BYTES // 2:
+            paths = files + below
+            if sum(map(len, paths)) + HEADER_BYTES * len(paths) < PATHS_BYTES:
                 return Changes(now, True, files, below)
         return Changes(now, False, [], [])
 

@@ -276,10 +276,10 @@ class Line:
     def _polls(self, seconds: float, once: bool) -> bool:
         """Poll the server for `seconds`, or until several polls have failed. With `once`, stop after one
         successful poll. Returns whether the server answered polls."""
-        failed, until, worked = 0, time.monotonic() + seconds, False
+        failed, until, answered = 0, time.monotonic() + seconds, False
         while not self._closing.is_set() and time.monotonic() < until:
             began = time.monotonic()
-            wait = 0 if not worked else max(1, min(POLL_SECONDS, int(until - began)))
+            wait = 0 if not answered else max(1, min(POLL_SECONDS, int(until - began)))
             try:
                 idle = self._poll(connect(self.origin, self._sessions), wait)
             except Unauthorized:
@@ -292,13 +292,13 @@ class Line:
                 self._wake.wait(1)
                 self._wake.clear()
                 continue
-            failed, worked = 0, True
+            failed, answered = 0, True
             if once:
                 return True
             self._light("polling", "the server opens no socket")
             if idle and wait and time.monotonic() - began < QUICK:
                 self._wake.wait(QUICK)  # the server answers without waiting
-        return worked
+        return answered
 
     def _poll(self, api: Api, wait: int) -> bool:
         """Poll once, and pass on the answer. The server may wait up to `wait` seconds for messages. Returns

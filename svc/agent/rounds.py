@@ -224,8 +224,8 @@ class FolderRounds:
         state.due.needs_withdrawal = False
         try:
             with self._resend_later(update.path for update in not_held(copy)):
-                done = withdraw(copy)
-                again = state.work.again(copy, [*done.taken, *done.arrived])
+                withdrawn = withdraw(copy)
+                again = state.work.again(copy, [*withdrawn.taken, *withdrawn.arrived])
         except BranchProtected:
             forget_flights(copy)
             state.due.needs_pull = True
@@ -251,9 +251,9 @@ class FolderRounds:
         before = len(state.work.frames.paths)
         with marking(copy, needed=False):
             with self._resend_later(state.work.frames.paths):
-                done = state.work.bring(copy)
-            mark(copy, done.written)
-        for path in done.written:
+                result = state.work.bring(copy)
+            mark(copy, result.written)
+        for path in result.written:
             change = state.arrived.pop(path, None)
             gone = path not in copy.entries
             if change is None:
@@ -261,8 +261,8 @@ class FolderRounds:
             else:
                 agent = change.turn is not None
                 state.say("came", path=terminal_safe(path), by=change.who, agent=agent, gone=gone)
-        done.written = []
-        state.tell(copy, done)
+        result.written = []
+        state.tell(copy, result)
         return len(state.work.frames.paths) < before
 
     def _record(self, copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers) -> None:
@@ -280,7 +280,8 @@ class FolderRounds:
 
     def _update_channel(self, copy: WorkingCopy) -> None:
         """Compute the parameters for opening the folder's channel, and store them as `channel_parameters`. If
-        the replica or the branch has changed, the channel is opened again."""
+        the replica or the branch has changed, the channel is opened again. While a pull is due, or the server
+        has refused the channel, the old parameters stay."""
         connection = self._state.connection
         if copy.key is None or not copy.replica or copy.repo.shown_seal:
             connection.channel_parameters = None

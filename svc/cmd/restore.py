@@ -58,25 +58,25 @@ def restore(
             if source
             else None
         )
-        done = restore_files(copy, repo_paths, seal, agreed)
-    if done.trash:
-        ctx.out.note(f"the replaced files are in {done.trash}")
-    if done.on_the_way:
-        _take_back(ctx, done.on_the_way)
-    if done.kept:
-        ctx.out.note(f"new files, in no seal, stay: {path_list(done.kept)}")
+        restored = restore_files(copy, repo_paths, seal, agreed)
+    if restored.trash:
+        ctx.out.note(f"the replaced files are in {restored.trash}")
+    if restored.on_the_way:
+        _take_back(ctx, restored.on_the_way)
+    if restored.kept:
+        ctx.out.note(f"new files, in no seal, stay: {path_list(restored.kept)}")
     record = {
-        "paths": done.paths,
-        "removed": done.removed,
-        "trash": str(done.trash) if done.trash else None,
+        "paths": restored.paths,
+        "removed": restored.removed,
+        "trash": str(restored.trash) if restored.trash else None,
     }
-    listed = [*done.paths, *(f"{path} (removed)" for path in done.removed)]
+    listed = [*restored.paths, *(f"{path} (removed)" for path in restored.removed)]
     names = f": {path_list(listed)}" if listed else ""
     ctx.out.done(
         f"Restored {count(len(listed), 'file')}{names}",
         record,
         COLUMNS,
-        value=",".join([*done.paths, *done.removed]),
+        value=",".join([*restored.paths, *restored.removed]),
     )
 
 

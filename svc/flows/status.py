@@ -84,7 +84,7 @@ def status(
     The folder is not changed, nor is its record, except for the stored times and sizes of files. The server
     is asked during the scan. If it has not answered WAIT_SECONDS after the scan, the result is marked as
     offline."""
-    now = None if offline or copy.repo.shown_seal else BackgroundCall(copy.transport.ref)
+    branch_call = None if offline or copy.repo.shown_seal else BackgroundCall(copy.transport.ref)
     scan = copy.scan(lean=True)
     last, changed, new, removed = changes_since_last_seal(copy, scan)
     recorded = copy.db.unwritable()
@@ -114,7 +114,7 @@ def status(
     edits = {path: scan.find(path) for path in (*result.changed, *result.new)}
     result.warnings += pointers(copy, {path: stat.size for path, stat in edits.items() if stat})
     result.warnings += index_warnings(copy) + syncthing_warnings(copy, "status")
-    _compare(copy, now, result, signed_in)
+    _compare(copy, branch_call, result, signed_in)
     return result
 
 
@@ -154,15 +154,15 @@ def _leave_out(copy: WorkingCopy, scan: Scan, result: FolderStatus, unseen: list
 
 
 def _compare(
-    copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: FolderStatus, signed_in: bool
+    copy: WorkingCopy, branch_call: BackgroundCall[Ref] | None, result: FolderStatus, signed_in: bool
 ) -> None:
     if result.shown:
         result.head = result.shown
         return
     try:
-        if now is None:
+        if branch_call is None:
             raise ServerUnreachable
-        ref = now.answer(WAIT_SECONDS)
+        ref = branch_call.answer(WAIT_SECONDS)
     except ServerUnreachable:
         result.offline = True
         return

@@ -153,10 +153,10 @@ class Lane:
         most = min(budget, limits.UPDATE_WORK)
         if sum([update_format.work(step, self._items) for step in steps]) > most and self._grown():
             self._recount()
-        worked, items, halves, vector = 0, self._items, self._halves, self._seen()
+        steps_taken, items, halves, vector = 0, self._items, self._halves, self._seen()
         for step in steps:
-            worked += update_format.work(step, items)
-            if worked > budget:
+            steps_taken += update_format.work(step, items)
+            if steps_taken > budget:
                 raise UpdateInvalid(
                     "the edits of this lane have too many parts for its size; send the file as a new version"
                 )
@@ -167,7 +167,7 @@ class Lane:
         load = self._measure_load(steps)  # may count the items again
         self._absorb(updates, vector, reading)
         self._items, self._halves, self._load = self._items + added, halves, load
-        return worked
+        return steps_taken
 
     def follow(self, update: bytes, replica: int) -> list[Delta]:
         """Apply an update, as `apply` does. Returns the changes of the text."""

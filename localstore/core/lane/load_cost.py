@@ -273,16 +273,16 @@ class Weave:
         """Count the steps that the CRDT library needs to join each item (inserted run) of a client with the
         next one, if that continues it. The last items are joined first."""
         items = self._items.get(client, [])
-        joined = 0  # units of the items that are joined to `right`, itself included
+        joined_units = 0  # units of the items that are joined to `right`, itself included
         for place in range(len(items) - 1, -1, -1):
             right = items[place]
-            joined += self._end[right] - self._clock[right]
-            self.longest = max(self.longest, joined)
+            joined_units += self._end[right] - self._clock[right]
+            self.longest = max(self.longest, joined_units)
             left = items[place - 1] if place else NOWHERE
             if left != NOWHERE and self._after[left] == right and self._continues(left, right):
-                self._spend(1 + joined // JOINED_PER_STEP)
+                self._spend(1 + joined_units // JOINED_PER_STEP)
             else:
-                joined = 0
+                joined_units = 0
 
     def _continues(self, left: int, right: int) -> bool:
         """Whether the item (inserted run) `right` continues the item `left`, so that both can be joined into

@@ -37,19 +37,19 @@ NONE = Moves({}, {})
 
 
 class Search(msgspec.Struct):
-    """The search for moves on one side of a merge. `exact`: moves of files with equal bytes. `gone`: the
-    other files that this side removed, in order of their paths. `came`: the other files that it added.
-    `wanted`: the paths of `gone` whose new paths are searched for, because the other side changed or deleted
-    these files."""
+    """The search for moves on one side of a merge. `exact`: moves of files with equal bytes. `removed`: the
+    other files that this side removed, in order of their paths. `added`: the other files that it added.
+    `wanted`: the paths of `removed` whose new paths are searched for, because the other side changed or
+    deleted these files."""
 
     exact: Ways
-    gone: dict[str, File]
-    came: dict[str, File]
+    removed: dict[str, File]
+    added: dict[str, File]
     wanted: list[str]
 
     def digests(self) -> dict[bytes, int]:
         """The digests of the texts that `pairs` has to compare, each with its size in bytes."""
-        sides = [*(self.gone[path] for path in self.wanted), *self.came.values()] if self.wanted else []
+        sides = [*(self.removed[path] for path in self.wanted), *self.added.values()] if self.wanted else []
         return {file.digest: file.size for file in sides if _is_comparable(file)}
 
     def pairs(self, texts: Mapping[bytes, bytes]) -> Ways:
@@ -65,44 +65,45 @@ class Search(msgspec.Struct):
     def finding(self, texts: Mapping[bytes, bytes]) -> Finding:
         """Finds all moves of this side in small steps: a generator that yields after each step and returns
         the moves as old path → new path. `texts`: the bytes for each digest that `digests` returned."""
-        ways, counts = dict(self.exact), dict[bytes, Counter[bytes]]()
+        moves, counts = dict(self.exact), dict[bytes, Counter[bytes]]()
         for name in self.digests():
             counts[name] = pieces(texts[name])
             yield
         if counts:
-            ways |= self._by_name(counts)
-            ways |= yield from self._alike(counts, ways)
-        return ways
+            moves |= self._by_name(counts)
+            moves |= yield from self._alike(counts, moves)
+        return moves
 
     def _by_name(self, counts: Mapping[bytes, Counter[bytes]]) -> Ways:
-        sources, targets = _by_name(self.gone), _by_name(self.came)
-        ways: Ways = {}
+        sources, targets = _by_name(self.removed), _by_name(self.added)
+        moves: Ways = {}
         for old in self.wanted:
             name = _name(old)
             new = targets.get(name)
             if new is None or sources.get(name) != old:
                 continue
-            if _similarity(self.gone[old], self.came[new], counts) >= LEAST_BY_NAME:
-                ways[old] = new
-        return ways
+            if _similarity(self.removed[old], self.added[new], counts) >= LEAST_BY_NAME:
+                moves[old] = new
+        return moves
 
-    def _alike(self, counts: Mapping[bytes, Counter[bytes]], done: Ways) -> Finding:
-        taken = set(done.values())
+    def _alike(self, counts: Mapping[bytes, Counter[bytes]], moved: Ways) -> Finding:
+        taken = set(moved.values())
         scored: list[tuple[int, bool, str, str]] = []
-        for new in sorted(self.came.keys() - taken):
+        for new in sorted(self.added.keys() - taken):
             best = [
                 (score, _name(old) == _name(new), old, new)
                 for old in self.wanted
-                if old not in done and (score := _similarity(self.gone[old], self.came[new], counts)) >= LEAST
+                if old not in moved
+                and (score := _similarity(self.removed[old], self.added[new], counts)) >= LEAST
             ]
             scored += sorted(best, key=lambda candidate: (-candidate[0], not candidate[1]))[:KEPT]
             yield
-        ways: Ways = {}
+        moves: Ways = {}
         for _, _, old, new in sorted(scored, key=lambda candidate: (-candidate[0], not candidate[1])):
-            if old not in ways and new not in taken:
-                ways[old] = new
+            if old not in moves and new not in taken:
+                moves[old] = new
                 taken.add(new)
-        return ways
+        return moves
 
 
 def searches(ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> tuple[Search, Search]:
@@ -112,45 +113,45 @@ def searches(ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> tuple[
 
 
 def _search(side: Mapping[str, Change], other: Mapping[str, Change]) -> Search:
-    gone = {
+    removed = {
         path: File(old.digest, old.size, old.kind == "text")
         for path, (old, new) in side.items()
         if old and not new
     }
-    came = {
+    added = {
         path: File(new.digest, new.size, new.kind == "text")
         for path, (old, new) in side.items()
         if new and not old
     }
-    if not gone or not came:
+    if not removed or not added:
         return Search({}, {}, {}, [])
-    gone, came = dict(sorted(gone.items())), dict(sorted(came.items()))
-    exact = _exact(gone, came)
-    news = set(exact.values())
-    gone = {path: file for path, file in gone.items() if path not in exact}
-    came = {path: file for path, file in came.items() if path not in news}
-    relevant = [path for path, file in gone.items() if path in other and _is_comparable(file)]
-    search = Search(exact, gone, came, relevant)
-    if len(relevant) * len(came) > RENAME_PAIRS or sum(search.digests().values()) > RENAME_BYTES:
+    removed, added = dict(sorted(removed.items())), dict(sorted(added.items()))
+    exact = _exact(removed, added)
+    new_paths = set(exact.values())
+    removed = {path: file for path, file in removed.items() if path not in exact}
+    added = {path: file for path, file in added.items() if path not in new_paths}
+    relevant = [path for path, file in removed.items() if path in other and _is_comparable(file)]
+    search = Search(exact, removed, added, relevant)
+    if len(relevant) * len(added) > RENAME_PAIRS or sum(search.digests().values()) > RENAME_BYTES:
         search.wanted = []
     return search
 
 
-def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
-    """The moves of files with equal bytes, as old path → new path. `gone`: the removed files; `came`: the
+def _exact(removed: Mapping[str, File], added: Mapping[str, File]) -> Ways:
+    """The moves of files with equal bytes, as old path → new path. `removed`: the removed files; `added`: the
     added files. Each new path is paired with the first old path that is not paired yet, preferably one with
     the same file name. Empty files never count as moved."""
     by_bytes: dict[bytes, list[str]] = {}
-    for path, file in gone.items():
+    for path, file in removed.items():
         if file.size:
             by_bytes.setdefault(file.digest, []).append(path)
-    ways: Ways = {}
-    for path, file in came.items():
+    moves: Ways = {}
+    for path, file in added.items():
         if sources := by_bytes.get(file.digest):
             source = next((candidate for candidate in sources if _name(candidate) == _name(path)), sources[0])
             sources.remove(source)
-            ways[source] = path
-    return ways
+            moves[source] = path
+    return moves
 
 
 def _similarity(old: File, new: File, counts: Mapping[bytes, Counter[bytes]]) -> int:

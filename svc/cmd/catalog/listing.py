@@ -86,19 +86,19 @@ def listing(
         ctx.out.done(f"Removed the listing of {repo.full_name}", old, COLUMNS, Listing, value=old.id)
         return
     try:
-        now = asdict(ctx.api.send(endpoints.GET, id=repo.id))
+        fields = asdict(ctx.api.send(endpoints.GET, id=repo.id))
     except NotFound:
-        now = {"name": repo.name}
+        fields = {"name": repo.name}
     if name is not None:
-        now["name"] = name
+        fields["name"] = name
     if category is not None:
-        now["category"] = category or None
+        fields["category"] = category or None
     if screenshot or no_screenshots:
-        now["screenshots"] = screenshot or []
+        fields["screenshots"] = screenshot or []
     if readme_images is not None:
-        now["readme_images"] = readme_images
+        fields["readme_images"] = readme_images
     body = require_valid(
-        ListingSet(**{key: value for key, value in now.items() if key in ListingSet.__struct_fields__})
+        ListingSet(**{key: value for key, value in fields.items() if key in ListingSet.__struct_fields__})
     )
     record = ctx.api.send(endpoints.SET, body, id=repo.id)
     ctx.out.done(f"Listed {repo.full_name} as {record.name}", record, COLUMNS, Listing, value=record.id)

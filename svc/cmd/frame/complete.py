@@ -65,7 +65,7 @@ def _candidates(
 
     if before[:1] == ["help"]:
         before = before[1:]
-    path, waiting, given = _walk(before)
+    path, waiting, argument_count = _walk(before)
     params: list[Any] = (build(path) if path in COMMANDS else Group(path)).params
     if waiting is not None:
         chosen = [param for param in params if waiting in param.opts]
@@ -73,14 +73,14 @@ def _candidates(
         yield from ((text, param.help or "") for param in params for text in _long_spellings(param))
         yield "--help", "Show this message and exit"
         return
-    elif path not in COMMANDS and not given:
+    elif path not in COMMANDS and not argument_count:
         yield from children(path).items()
         return
     elif path not in COMMANDS:
         return
     else:
         arguments = [param for param in params if param.param_type_name == "argument"]
-        chosen = arguments[min(given, len(arguments) - 1) :][:1] if arguments else []
+        chosen = arguments[min(argument_count, len(arguments) - 1) :][:1] if arguments else []
     for param in chosen:
         yield from _values(path, param, environment, folder)
 
@@ -90,7 +90,7 @@ def _walk(before: list[str]) -> tuple[str, str | None, int]:
     needs its value (or None), and the number of arguments."""
     from svc.cmd.frame.command import Group, build
 
-    path, waiting, given = "", None, 0
+    path, waiting, argument_count = "", None, 0
     params: list[Any] = Group("").params
     for word in before:
         if waiting is not None:
@@ -104,8 +104,8 @@ def _walk(before: list[str]) -> tuple[str, str | None, int]:
             path = f"{path} {word}".strip()
             params = build(path).params if path in COMMANDS else params
         else:
-            given += 1
-    return path, waiting, given
+            argument_count += 1
+    return path, waiting, argument_count
 
 
 def _long_spellings(param: Any) -> list[str]:

@@ -166,26 +166,26 @@ def _words(path: str, args: Mapping[str, Any], server: str | None) -> list[str]:
     """Return the command line that runs the command at `path` with these arguments. Raises UsageError if the
     command has no parameter of a given name, or if a value has the wrong type."""
     by_name = parameters(path)
-    given = {name.replace("-", "_"): value for name, value in args.items() if value is not None}
-    for name in given:
+    arguments = {name.replace("-", "_"): value for name, value in args.items() if value is not None}
+    for name in arguments:
         if name not in by_name and name not in GLOBAL:
             has = ", ".join(sorted((*by_name, *GLOBAL)))
             raise UsageError(f"{path} has no argument '{terminal_safe(name[:60])}'; it has: {has}")
     flag, needed = NEVER_ENDS.get(path, ("", True))
-    if flag and bool(given.get(flag)) != needed:
+    if flag and bool(arguments.get(flag)) != needed:
         raise UsageError(f"{path} goes on until it is ended; give {flag}: {str(needed).lower()}")
-    words = _global(given, server, build(path).answers.data)
+    words = _global(arguments, server, build(path).answers.data)
     typed: list[str] = []
     skipped = ""
     for name, param in by_name.items():
-        if name not in given:
+        if name not in arguments:
             skipped = skipped or (name if param.param_type_name == "argument" else "")
         elif param.param_type_name == "option":
-            words += _option(name, param, given[name])
+            words += _option(name, param, arguments[name])
         elif skipped:
             raise UsageError(f"{name} needs {skipped} before it")
         else:
-            typed += _texts(name, given[name], param.nargs == -1)
+            typed += _texts(name, arguments[name], param.nargs == -1)
     return [*words, "--", *typed] if typed else words
 
 

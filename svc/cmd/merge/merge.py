@@ -90,27 +90,27 @@ def _merge(ctx: Ctx, ref: str, dry_run: bool) -> None:
             query = CompareQuery(base=head, head=source.head, limit=0)
             bases = ctx.reader.send(history.COMPARE, query=query, id=repo.id).merge_bases
             require_bases(VerifiedSeals(ctx.reader, repo.id), head, source.head, bases)
-        done = flow.bring(copy, Source(source.head, source.name, bases), dry_run)
-    if done.up_to_date:
+        merged = flow.bring(copy, Source(source.head, source.name, bases), dry_run)
+    if merged.up_to_date:
         sentence = f"Nothing to merge: this branch has all of {source.name}"
-        ctx.out.done(sentence, _record(done), COLUMNS, value=done.seal)
+        ctx.out.done(sentence, _record(merged), COLUMNS, value=merged.seal)
         return
-    _note(ctx, done)
+    _note(ctx, merged)
     if dry_run:
-        sentence = f"Would merge {source.name}: {_files(done)}"
-    elif done.conflicts:
-        first = terminal_safe(done.conflicts[0].path)
+        sentence = f"Would merge {source.name}: {_files(merged)}"
+    elif merged.conflicts:
+        first = terminal_safe(merged.conflicts[0].path)
         ctx.out.note(f"to end a conflict: svc resolve {first}; to undo the merge: svc merge --abort")
-        stands = "conflict is" if len(done.conflicts) == 1 else "conflicts are"
-        sentence = f"Merged {source.name}, and {len(done.conflicts)} {stands} left to resolve"
-        if done.written or done.removed:
-            changed, _, paths = _files(done).partition(": ")
+        stands = "conflict is" if len(merged.conflicts) == 1 else "conflicts are"
+        sentence = f"Merged {source.name}, and {len(merged.conflicts)} {stands} left to resolve"
+        if merged.written or merged.removed:
+            changed, _, paths = _files(merged).partition(": ")
             sentence += f"; {changed} changed: {paths}"
     else:
         ctx.out.note("to seal it: svc merge --continue")
-        sentence = f"Merged {source.name}: {_files(done)}"
-    ctx.out.done(sentence, _record(done), COLUMNS, value=done.seal)
-    if done.conflicts and not dry_run:
+        sentence = f"Merged {source.name}: {_files(merged)}"
+    ctx.out.done(sentence, _record(merged), COLUMNS, value=merged.seal)
+    if merged.conflicts and not dry_run:
         ctx.exit(EXIT_FAILED)
 
 
@@ -121,40 +121,40 @@ def _continue(ctx: Ctx, message: str) -> None:
             raise NoMerge
         require_resolved(copy, merging)
         require_no_conflicts(copy)
-        done = push(copy, message.strip() or f"Merge {merging.name}")
-    note_skipped(ctx, done.skipped)
-    record = _record(MergeResult(merging.source, merging.name, done.sent, done.removed)) | {"seal": done.seal}
-    if done.seal is None:
+        pushed = push(copy, message.strip() or f"Merge {merging.name}")
+    note_skipped(ctx, pushed.skipped)
+    merged = MergeResult(merging.source, merging.name, pushed.sent, pushed.removed)
+    record = _record(merged) | {"seal": pushed.seal}
+    if pushed.seal is None:
         sentence = "Nothing to seal: the merge is sealed already"
-        ctx.out.done(sentence, record, COLUMNS, value=done.head or "")
+        ctx.out.done(sentence, record, COLUMNS, value=pushed.head or "")
         return
-    ctx.out.done(f"Sealed {done.seal[:12]}: merged {merging.name}", record, COLUMNS, value=done.seal)
+    ctx.out.done(f"Sealed {pushed.seal[:12]}: merged {merging.name}", record, COLUMNS, value=pushed.seal)
 
 
 def _abort(ctx: Ctx) -> None:
     with copy_for_local_work(ctx.obj) as copy:
-        done = flow.abort(copy)
-    if done.trash:
-        ctx.out.note(f"what the merge had written is in {done.trash}")
-    sentence = (
-        f"Undid the merge of {done.name}: {count(len(done.written) + len(done.removed), 'file')} put back"
-    )
-    ctx.out.done(sentence, _record(done), COLUMNS, value=done.seal)
+        undone = flow.abort(copy)
+    if undone.trash:
+        ctx.out.note(f"what the merge had written is in {undone.trash}")
+    files = count(len(undone.written) + len(undone.removed), "file")
+    sentence = f"Undid the merge of {undone.name}: {files} put back"
+    ctx.out.done(sentence, _record(undone), COLUMNS, value=undone.seal)
 
 
-def _note(ctx: Ctx, done: MergeResult) -> None:
-    joined, stays = ("would be merged", "would stay") if done.dry_run else ("merged", "stays")
-    for path in done.merged:
+def _note(ctx: Ctx, result: MergeResult) -> None:
+    joined, stays = ("would be merged", "would stay") if result.dry_run else ("merged", "stays")
+    for path in result.merged:
         ctx.out.note(f"{path}: both sides changed it; {joined}")
-    for path in done.kept:
+    for path in result.kept:
         ctx.out.note(f"{path}: one side deleted it and the other edited it; the edit {stays}")
-    verb = "would be kept" if done.dry_run else "is kept"
-    for conflict in done.conflicts:
+    verb = "would be kept" if result.dry_run else "is kept"
+    for conflict in result.conflicts:
         ctx.out.note(
-            f"conflict in {conflict.path}{_stands(conflict, done.name)} {verb} whole as {conflict.kept_as}"
+            f"conflict in {conflict.path}{_stands(conflict, result.name)} {verb} whole as {conflict.kept_as}"
         )
-    if done.trash:
-        ctx.out.note(f"the replaced files are in {done.trash}")
+    if result.trash:
+        ctx.out.note(f"the replaced files are in {result.trash}")
 
 
 def _stands(conflict: ConflictCopy, source: str) -> str:
@@ -173,18 +173,18 @@ def _lines(conflict: ConflictCopy) -> str:
     return f" (its {line_ranges(conflict.lines)}, your {line_ranges(conflict.kept_lines)})"
 
 
-def _files(done: MergeResult) -> str:
-    paths = [*done.written, *(f"{path} (removed)" for path in done.removed)]
+def _files(result: MergeResult) -> str:
+    paths = [*result.written, *(f"{path} (removed)" for path in result.removed)]
     return f"{count(len(paths), 'file')}{': ' if paths else ''}{path_list(paths)}"
 
 
-def _record(done: MergeResult) -> dict[str, object]:
+def _record(result: MergeResult) -> dict[str, object]:
     return {
-        "source": done.seal,
+        "source": result.seal,
         "seal": None,
-        "written": done.written,
-        "removed": done.removed,
-        "merged": done.merged,
-        "conflicts": [conflict_record(conflict) for conflict in done.conflicts],
-        "trash": str(done.trash) if done.trash else None,
+        "written": result.written,
+        "removed": result.removed,
+        "merged": result.merged,
+        "conflicts": [conflict_record(conflict) for conflict in result.conflicts],
+        "trash": str(result.trash) if result.trash else None,
     }

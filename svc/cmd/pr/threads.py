@@ -154,29 +154,29 @@ def apply(
     svc pr apply 12 3f9a 77c1 -m "Take in the review"
     """
     repo, proposal = find(ctx, number)
-    some = _find_threads(ctx.api, repo, proposal, ids)
+    chosen = _find_threads(ctx.api, repo, proposal, ids)
     key = signing_key(ctx.api, ctx.obj.sessions)
     text = message.strip() or None
     body = SuggestionsPrepareRequest(
-        threads=[thread.id for thread in some],
+        threads=[thread.id for thread in chosen],
         device_key_id=key.id,
         message=text,
         expected_head=proposal.head_seal,
     )
     prepared = ctx.api.send(threads.PREPARE, require_valid(body), id=repo.id, n=str(proposal.number))
-    some = _find_threads(ctx.api, repo, proposal, ids)
+    chosen = _find_threads(ctx.api, repo, proposal, ids)
     me = ctx.api.send(auth.USER_INFO).user_id
-    signed = signature(ctx.api, repo.id, proposal, some, text, prepared, key, me)
+    signed = signature(ctx.api, repo.id, proposal, chosen, text, prepared, key, me)
     done = FinalizeSealsRequest(prepare_id=prepared.prepare_id, device_key_id=key.id, signatures=[signed])
     (seal,) = ctx.api.send(seals.FINALIZE_SEALS, done, id=repo.id).items
-    paths = sorted({thread.place.path for thread in some if thread.place is not None})
+    paths = sorted({thread.place.path for thread in chosen if thread.place is not None})
     record = {
         "number": proposal.number,
         "seal": seal.id,
-        "threads": [thread.id for thread in some],
+        "threads": [thread.id for thread in chosen],
         "paths": paths,
     }
-    what = "a suggestion" if len(some) == 1 else f"{len(some)} suggestions"
+    what = "a suggestion" if len(chosen) == 1 else f"{len(chosen)} suggestions"
     ctx.out.done(
         f"Applied {what} to {format_title(proposal)}: {seal.id[:12]}", record, APPLIED, value=seal.id
     )

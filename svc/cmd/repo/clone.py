@@ -63,25 +63,25 @@ def clone(
     chosen = at.name if shown_seal is None else repo.default_branch
     target = run.below(folder or repo.name)
     ctx.out.goes_on = True
-    done = clone_into(ctx.obj, repo, chosen, Path(target), shown_seal)
+    cloned = clone_into(ctx.obj, repo, chosen, Path(target), shown_seal)
     if shown_seal:
         ctx.out.note(
             f"the folder shows the seal {shown_seal[:12]}, to be read only; svc switch {chosen} leaves it"
         )
-    note_skipped(ctx, done.skipped)
-    note_conflicts(ctx, done.conflicts)
+    note_skipped(ctx, cloned.skipped)
+    note_conflicts(ctx, cloned.conflicts)
     record = {
         "repo": repo.full_name,
         "branch": chosen if shown_seal is None else None,
-        "folder": str(done.folder),
-        "seal": done.seal,
-        "files": done.files,
-        "bytes": done.bytes,
-        "reused": done.reused,
+        "folder": str(cloned.folder),
+        "seal": cloned.seal,
+        "files": cloned.files,
+        "bytes": cloned.bytes,
+        "reused": cloned.reused,
     }
-    what = f"{count(done.files, 'file')}, {size(done.bytes)}" if done.seal else "no seal yet"
-    if done.reused:
-        what += f"; {size(done.reused)} of them were on this machine and not fetched"
+    what = f"{count(cloned.files, 'file')}, {size(cloned.bytes)}" if cloned.seal else "no seal yet"
+    if cloned.reused:
+        what += f"; {size(cloned.reused)} of them were on this machine and not fetched"
     ctx.out.done(f"Cloned {repo.full_name} into {target}: {what}", record, COLUMNS, value=str(target))
-    if done.conflicts:
+    if cloned.conflicts:
         ctx.exit(EXIT_FAILED)

@@ -66,28 +66,28 @@ def _take_files(
     models: Models, files: list[Path], name: ModelName, projector: Path | None, progress: Progress
 ) -> PulledModel:
     file = files[0]
-    taken = [take_in(models, shard, progress) for shard in files]
-    if taken[0].about.header.is_projector:
+    blobs = [take_in(models, shard, progress) for shard in files]
+    if blobs[0].about.header.is_projector:
         raise UsageError(
             f"{terminal_safe(str(file))} turns pictures into what another model reads and generates nothing; "
             "give it to its model: svc llm pull MODEL.gguf --projector FILE.gguf"
         )
-    require_one_model([blob.about.header.shard for blob in taken], terminal_safe(str(file)))
-    eye = _projector(models, projector, progress) if projector is not None else None
+    require_one_model([blob.about.header.shard for blob in blobs], terminal_safe(str(file)))
+    projector_blob = _projector(models, projector, progress) if projector is not None else None
     record = Record(
-        model=taken[0].digest,
-        shards=[blob.digest for blob in taken[1:]],
-        projector=eye.digest if eye is not None else None,
+        model=blobs[0].digest,
+        shards=[blob.digest for blob in blobs[1:]],
+        projector=projector_blob.digest if projector_blob is not None else None,
         modified_at=rfc3339_now(),
     )
-    return PulledModel(models.put(name, record), any(blob.new for blob in taken))
+    return PulledModel(models.put(name, record), any(blob.new for blob in blobs))
 
 
 def _projector(models: Models, file: Path, progress: Progress) -> Taken:
-    taken = take_in(models, file, progress)
-    if not taken.about.header.is_projector:
+    blob = take_in(models, file, progress)
+    if not blob.about.header.is_projector:
         raise UsageError(f"{terminal_safe(str(file))} is not a projector: it generates by itself")
-    return taken
+    return blob
 
 
 def require_one_model(places: Sequence[tuple[int, int]], label: str) -> None:

@@ -180,31 +180,31 @@ class _Registry:
         """Download the missing bytes of a layer (a file of the model) into the file `fd`. `seen` is called
         with all bytes of the file, in order. `report` is called with (bytes received, total bytes). Raises
         RegistryFailed if the download fails, WrongBytes if it has too many bytes."""
-        done = 0
+        received = 0
         length = min(os.fstat(fd).st_size, layer.size)
         os.ftruncate(fd, length)
-        while done < length:
-            data = os.pread(fd, min(_PIECE, length - done), done)
+        while received < length:
+            data = os.pread(fd, min(_PIECE, length - received), received)
             seen(data)
-            done += len(data)
+            received += len(data)
         for attempt in range(_ATTEMPTS):
-            if done == layer.size:
+            if received == layer.size:
                 return
-            before = done
+            before = received
             try:
-                for data in self._layer_from(layer, done):
-                    if done + len(data) > layer.size:
+                for data in self._layer_from(layer, received):
+                    if received + len(data) > layer.size:
                         raise WrongBytes
-                    _write(fd, data, done)
+                    _write(fd, data, received)
                     seen(data)
-                    done += len(data)
-                    report(done, layer.size)
+                    received += len(data)
+                    report(received, layer.size)
             except RegistryFailed:
-                if attempt + 1 == _ATTEMPTS or done == before:
+                if attempt + 1 == _ATTEMPTS or received == before:
                     raise
-        if done != layer.size:
+        if received != layer.size:
             raise RegistryFailed(
-                f"{self._origin} ended after {done:,} of {layer.size:,} bytes; pull again, and it goes "
+                f"{self._origin} ended after {received:,} of {layer.size:,} bytes; pull again, and it goes "
                 "on there"
             )
 

@@ -21,8 +21,8 @@ def seals_held_by(where: Where, repo: Repo, kind: RefType, name: str) -> list[st
 
     At most COMPARED other branches and tags are compared. Others may also lead to some of the listed seals.
     Raises NotFound if there is no such branch or tag."""
-    there = where.reader.send(refs.GET, id=repo.id, type=kind, name=name)
-    if there.head is None or there.default:
+    ref_held = where.reader.send(refs.GET, id=repo.id, type=kind, name=name)
+    if ref_held.head is None or ref_held.default:
         return []
     heads: list[str] = []
     default: str | None = None
@@ -32,7 +32,7 @@ def seals_held_by(where: Where, repo: Repo, kind: RefType, name: str) -> list[st
             if ref.head is not None and (other_kind, ref.name) != (kind, name):
                 default = ref.head if ref.default else default
                 heads.append(ref.head)
-    alone = _newest(where, repo, CommitsQuery(sha=there.head, without=default))
+    alone = _newest(where, repo, CommitsQuery(sha=ref_held.head, without=default))
     if not alone:
         return []
     # what the default branch leads to leads to no more than it does
@@ -41,7 +41,7 @@ def seals_held_by(where: Where, repo: Repo, kind: RefType, name: str) -> list[st
     for other in others[:COMPARED]:
         if not alone:
             return []
-        only = set(_newest(where, repo, CommitsQuery(sha=there.head, without=other)))
+        only = set(_newest(where, repo, CommitsQuery(sha=ref_held.head, without=other)))
         alone = [seal for seal in alone if seal in only]
     return alone
 

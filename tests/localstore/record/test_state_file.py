@@ -12,7 +12,7 @@ from localstore.core.encoding import hex_digest
 from localstore.folder import link
 from localstore.folder.link import SealedState
 from localstore.record import state_file
-from localstore.record.state_file import with_digests
+from localstore.record.state_file import replace_digests
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 
@@ -31,7 +31,7 @@ def test_any_change_of_digests(
     before: str | None, after: str | None, tree: dict[str, str], data: st.DataObject
 ) -> None:
     digests = data.draw(st.dictionaries(st.sampled_from(sorted(tree)), st.just(hex_digest(b"new"))))
-    made = with_digests(state(before, tree), after, digests)
+    made = replace_digests(state(before, tree), after, digests)
     assert made is None or b"".join(made) == state(after, tree | digests)
     if not any(set(path) & set(',:"') for path in tree):
         assert made is not None
@@ -40,13 +40,13 @@ def test_any_change_of_digests(
 @given(TREES, PATHS)
 def test_a_file_that_is_not_there(tree: dict[str, str], path: str) -> None:
     if path not in tree:
-        assert with_digests(state(None, tree), None, {path: hex_digest(b"new")}) is None
+        assert replace_digests(state(None, tree), None, {path: hex_digest(b"new")}) is None
 
 
 def test_a_name_that_looks_like_what_is_between_names() -> None:
     tree = {",": hex_digest(b"1"), ":": hex_digest(b"2"), "x": hex_digest(b"3")}
     for path in tree:
-        made = with_digests(state(None, tree), None, {path: hex_digest(b"new")})
+        made = replace_digests(state(None, tree), None, {path: hex_digest(b"new")})
         assert made is None or b"".join(made) == state(None, tree | {path: hex_digest(b"new")})
 
 
@@ -67,10 +67,10 @@ def test_pushes_of_edits_new_files_and_deletes(ann: Place, monkeypatch: pytest.M
     made = []
 
     def noted(*given: object) -> object:
-        made.append(with_digests(*given))  # type: ignore[arg-type]
+        made.append(replace_digests(*given))  # type: ignore[arg-type]
         return made[-1]
 
-    monkeypatch.setattr(state_file, "with_digests", noted)
+    monkeypatch.setattr(state_file, "replace_digests", noted)
     ann.write("b.txt", "two\n")
     sealed = ann.push().seal
     assert link.read_state(ann.folder) == SealedState(last_seal=sealed, tree=tree_of(ann))
