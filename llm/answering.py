@@ -172,7 +172,7 @@ async def lines(work: Work, runner: Runner, began: int, load_ns: int) -> AsyncGe
     cut: Cut | None = None
     prompt: list[int] = []
     if work.path == CHAT and work.before:
-        prompt = await _follow(work, runner)
+        prompt = await _replace_chat_by_tokens(work, runner)
     try:
         answer = await runner.ask("POST", work.path, msgspec.json.encode(work.body))
         if answer.status != 200:
@@ -279,7 +279,7 @@ class _AnswerLines:
         return calls
 
 
-async def _follow(work: Work, runner: Runner) -> list[int]:
+async def _replace_chat_by_tokens(work: Work, runner: Runner) -> list[int]:
     """Replace the chat in the request by a prompt in tokens: the tokens of the earlier conversation, then
     those of the chat. Returns the prompt."""
     prompt = work.before + await _render_chat(work, runner)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -67,19 +68,9 @@ class Compatible:
         keep = wire.seconds(call.keep_alive)
         context = wire.context_of({**installed.record.parameters, **(call.options or {})})
 
-        async def use(runner: Runner) -> AsyncGenerator[tuple[str, bytes], None]:
-            answer = await runner.ask("POST", request.path, data)
-            try:
-                if answer.status != 200:
-                    raise error_of(await runner.whole(answer), answer.status, runner)
-                kind = answer.headers.get("content-type", "application/json")
-                async for piece in runner.pieces(answer):
-                    yield kind, piece
-            finally:
-                answer.close()
-
+        ask_engine = partial(_ask_engine, request.path, data)
         response: Any = None
-        async with aclosing(self._front.runners.answer(installed, context, keep, use)) as pieces:
+        async with aclosing(self._front.runners.answer(installed, context, keep, ask_engine)) as pieces:
             async for kind, piece in pieces:
                 if response is None:
                     response = await request.respond(content_type=kind, headers=request.ctx.headers)
@@ -87,3 +78,17 @@ class Compatible:
         if response is None:
             raise Refused(500, "the engine answered nothing")
         await response.eof()
+
+
+async def _ask_engine(path: str, body: bytes, runner: Runner) -> AsyncGenerator[tuple[str, bytes], None]:
+    """Send the body to the engine. Yields its answer in pieces: (content type, bytes). Raises the error that
+    the engine answered."""
+    answer = await runner.ask("POST", path, body)
+    try:
+        if answer.status != 200:
+            raise error_of(await runner.whole(answer), answer.status, runner)
+        kind = answer.headers.get("content-type", "application/json")
+        async for piece in runner.pieces(answer):
+            yield kind, piece
+    finally:
+        answer.close()

@@ -26,7 +26,7 @@ from llm import listing, making, pulling, wire
 from llm.answering import Work, lines, work_of_chat, work_of_generate
 from llm.compatible import Compatible
 from llm.embedding import embed_texts
-from llm.guard import require_local
+from llm.guard import headers_for, require_local
 from llm.leases import Idle
 from llm.problem import Refused
 from llm.runners import Runner, Runners
@@ -103,9 +103,7 @@ class Front:
         async def answer(request: Request, **parts: str) -> Any:
             request.ctx.headers = {}
             try:
-                request.ctx.headers = require_local(
-                    request.headers.get("host", ""), request.headers.get("origin")
-                )
+                _admit(request)
                 if self._open >= LLM_REQUESTS:
                     raise Refused(503, f"{LLM_REQUESTS} requests wait already; try again later")
                 # Who watches what is loaded needs no server: one that nobody uses ends nevertheless.
@@ -134,9 +132,7 @@ class Front:
         status = error.status_code if isinstance(error, SanicException) else 500
         request.ctx.headers = {}
         try:
-            request.ctx.headers = require_local(
-                request.headers.get("host", ""), request.headers.get("origin")
-            )
+            _admit(request)
         except Refused as refused:
             return self._refuse(request, refused)
         if request.method == "OPTIONS" and request.headers.get("origin"):
@@ -353,10 +349,10 @@ class Front:
     async def _lines(
         self, work: Work, installed: Installed, context: int | None, keep: float, began: int
     ) -> AsyncGenerator[dict[str, Any], None]:
-        def use(runner: Runner) -> AsyncGenerator[dict[str, Any], None]:
+        def generate(runner: Runner) -> AsyncGenerator[dict[str, Any], None]:
             return lines(work, runner, began, time.monotonic_ns() - began)
 
-        async with aclosing(self.runners.answer(installed, context, keep, use)) as source:
+        async with aclosing(self.runners.answer(installed, context, keep, generate)) as source:
             async for line in source:
                 yield line
 
@@ -374,6 +370,14 @@ class Front:
         texts = [call.prompt] if call.prompt else []
         answer = await embed_texts(self.runners, call, installed, texts, None, began)
         return self.json(request, {"embedding": answer["embeddings"][0] if answer["embeddings"] else []})
+
+
+def _admit(request: Request) -> None:
+    """Set the response headers that let the page of the request read the answer. Raises Refused if the page,
+    or the program that sends the request, is not of this machine."""
+    origin = request.headers.get("origin")
+    require_local(request.headers.get("host", ""), origin)
+    request.ctx.headers = headers_for(origin)
 
 
 def _status_of(error: SvcError) -> int:

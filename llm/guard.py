@@ -18,19 +18,24 @@ _OF_APPS = ("app://", "file://", "tauri://", "vscode-webview://", "vscode-file:/
 _METHODS = "GET, POST, DELETE, HEAD, OPTIONS"
 
 
-def require_local(host: str, origin: str | None) -> dict[str, str]:
-    """Raise Refused if the headers Host or Origin name another machine. Returns the response headers that let
-    an allowed page read the answer. `origin`: None if the request has no Origin header."""
+def require_local(host: str, origin: str | None) -> None:
+    """Raise Refused if the headers Host or Origin name another machine. `origin`: None if the request has no
+    Origin header."""
     if not _HOST.fullmatch(host):
         raise Refused(
             403, f"the Host {host[:100]!r} is not this machine; ask http://localhost or http://127.0.0.1"
         )
-    if origin is None:
-        return {}
-    if not (_ORIGIN.fullmatch(origin) or origin.startswith(_OF_APPS)):
+    if origin is not None and not (_ORIGIN.fullmatch(origin) or origin.startswith(_OF_APPS)):
         raise Refused(
             403, f"pages of {origin[:100]!r} may not use this server; only pages of this machine and apps may"
         )
+
+
+def headers_for(origin: str | None) -> dict[str, str]:
+    """Return the response headers that let a page of this origin read the answer; none if the request has no
+    Origin header. The origin must have passed `require_local`."""
+    if origin is None:
+        return {}
     return {
         "Access-Control-Allow-Origin": origin,
         "Access-Control-Allow-Methods": _METHODS,

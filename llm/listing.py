@@ -74,22 +74,24 @@ def running(runner: Runner) -> dict[str, Any]:
 
 
 def show(installed: Installed, path: str) -> dict[str, Any]:
+    """The answer of /api/show about an installed model. `path`: the file of the model, which the Modelfile in
+    the answer names."""
     header, record = installed.about.header, installed.record
     info = {name: value for name, value in header.fields.items() if name != "tokenizer.chat_template"}
     info["general.parameter_count"] = installed.parameters
-    lines = [
-        f"{name:<30} {msgspec.json.encode(item).decode()}"
+    parameters = [
+        (name, msgspec.json.encode(item).decode())
         for name, value in record.parameters.items()
         for item in (value if isinstance(value, list) else [value])
     ]
     template = template_of(installed)
     file = f"# {installed.name}\nFROM {path}\n"
-    file += "".join(f"PARAMETER {' '.join(line.split(None, 1))}\n" for line in lines)
+    file += "".join(f"PARAMETER {name} {value}\n" for name, value in parameters)
     file += f'SYSTEM """{record.system}"""\n' if record.system else ""
     return {
         "license": record.license if record.license is not None else header.text("general.license"),
         "modelfile": file,
-        "parameters": "\n".join(lines),
+        "parameters": "\n".join(f"{name:<30} {value}" for name, value in parameters),
         "template": template,
         **({"system": record.system} if record.system else {}),
         "details": details(installed),

@@ -9,7 +9,8 @@ import re
 import secrets
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import msgspec
 from blake3 import blake3
@@ -44,26 +45,35 @@ async def take_blob(models: Models, sha256: str, pieces: AsyncIterator[bytes]) -
         return
     models.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
     part = models.blobs / f".{secrets.token_hex(8)}"
-    first, second = hashlib.sha256(), blake3()
     try:
-        with part.open("xb") as file:
-            async for piece in pieces:
-                try:
-                    file.write(piece)
-                except OSError as error:
-                    free = shutil.disk_usage(models.blobs).free
-                    raise Refused(
-                        507, f"the blob cannot be written: {error.strerror}; {free:,} bytes are free"
-                    ) from None
-                first.update(piece)
-                second.update(piece)
-            file.flush()
-            os.fsync(file.fileno())
-        if first.hexdigest() != sha256:
-            raise Refused(400, f"digest mismatch, expected sha256:{sha256}, got sha256:{first.hexdigest()}")
-        take_upload(models, part, sha256, second.hexdigest(), "upload")
+        received_sha256, received_blake3 = await _write_upload(part, pieces)
+        if received_sha256 != sha256:
+            raise Refused(400, f"digest mismatch, expected sha256:{sha256}, got sha256:{received_sha256}")
+        take_upload(models, part, sha256, received_blake3, "upload")
     finally:
         part.unlink(missing_ok=True)
+
+
+async def _write_upload(part: Path, pieces: AsyncIterator[bytes]) -> tuple[str, str]:
+    """Write an upload to the new file `part`. Returns its (SHA-256, BLAKE3) in hexadecimal. Raises Refused if
+    the disk is full."""
+    sha256_hasher, blake3_hasher = hashlib.sha256(), blake3()
+    with part.open("xb") as file:
+        async for piece in pieces:
+            _write_piece(file, piece, part.parent)
+            sha256_hasher.update(piece)
+            blake3_hasher.update(piece)
+        file.flush()
+        os.fsync(file.fileno())
+    return sha256_hasher.hexdigest(), blake3_hasher.hexdigest()
+
+
+def _write_piece(file: BinaryIO, piece: bytes, folder: Path) -> None:
+    try:
+        file.write(piece)
+    except OSError as error:
+        free = shutil.disk_usage(folder).free
+        raise Refused(507, f"the blob cannot be written: {error.strerror}; {free:,} bytes are free") from None
 
 
 def record_of(request: wire.Create, models: Models, find: Callable[[str | None], Installed]) -> Record:
