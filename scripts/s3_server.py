@@ -16,7 +16,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+
+from scripts.free_port import free_port
 
 VERSITYGW = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 ACCESS, SECRET = "test:tester", "testing"
@@ -165,12 +166,6 @@ def process(command: list[str], log: Path, **variables: str) -> Iterator[None]:
     finally:
         one.terminate()
         one.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def wait_for(port: int) -> None:

@@ -29,57 +29,63 @@ async def database(db: Database, ledger: Ledger) -> list[str]:
     async with db.read(snapshot=True) as tx:
         answers = await tx.all(ANSWERS)
         ref = await tx.one(select(tables["ref"].c.seq, tables["ref"].c.head))
-        found = await tx.all(SEALS)
+        seal_rows = await tx.all(SEALS)
         events = [row[0] for row in await tx.all(EVENTS)]
     assert ref is not None
     return [
         *_audit_updates({(row[0], row[1]): decode_answer(row[2]) for row in answers}, ref[0], ledger),
-        *_audit_seals(found, ref[1], ledger),
+        *_audit_seals(seal_rows, ref[1], ledger),
         *_audit_events(events, ledger),
     ]
 
 
-def _audit_updates(kept: dict[tuple[int, int], UpdateAnswer], last: int, ledger: Ledger) -> list[str]:
-    bad = [
-        f"update {key} was acknowledged as {seq} and is {kept[key].seq if key in kept else None}"
+def _audit_updates(answers: dict[tuple[int, int], UpdateAnswer], last: int, ledger: Ledger) -> list[str]:
+    faults = [
+        f"update {key} was acknowledged as {seq} and is {answers[key].seq if key in answers else None}"
         for key, seq in ledger.updates.items()
-        if key not in kept or kept[key].seq != seq
+        if key not in answers or answers[key].seq != seq
     ]
-    written = Counter(ledger.text)
-    bad += [f"the line {word} is there {written[word]} times" for word in ledger.words if written[word] != 1]
-    bad += [f"the line {word} was refused and is there" for word in ledger.refused if written[word]]
-    taken = Counter(one.seq for one in kept.values() if one.result == "ok")
-    bad += [f"number {seq} was given to {count} updates" for seq, count in taken.items() if count > 1]
-    if set(taken) != set(range(1, last + 1)):
-        bad.append(f"the branch counts {last} changes and {len(taken)} are known")
-    return bad
+    line_counts = Counter(ledger.text)
+    faults += [
+        f"the line {word} is there {line_counts[word]} times"
+        for word in ledger.words
+        if line_counts[word] != 1
+    ]
+    faults += [f"the line {word} was refused and is there" for word in ledger.refused if line_counts[word]]
+    numbers = Counter(answer.seq for answer in answers.values() if answer.result == "ok")
+    faults += [f"number {seq} was given to {count} updates" for seq, count in numbers.items() if count > 1]
+    if set(numbers) != set(range(1, last + 1)):
+        faults.append(f"the branch counts {last} changes and {len(numbers)} are known")
+    return faults
 
 
-def _audit_seals(found: Any, head: str | None, ledger: Ledger) -> list[str]:
+def _audit_seals(seal_rows: Any, head: str | None, ledger: Ledger) -> list[str]:
     parents: dict[str, str | None] = {}
-    for seal_id, payload, signature, public in found:
+    for seal_id, payload, signature, public in seal_rows:
         seals.verify(payload, signature, public)
         (parents[seal_id],) = seals.decode(payload).parents or (None,)
     chain = []
     while head is not None:
         chain.append(head)
         head = parents[head]
-    bad = [f"seal {one} was acknowledged and is not in the history" for one in ledger.seals - set(chain)]
+    faults = [
+        f"seal {seal_id} was acknowledged and is not in the history" for seal_id in ledger.seals - set(chain)
+    ]
     shared = [parent for parent, count in Counter(parents.values()).items() if count > 1]
-    bad += [f"several seals have the parent {parent}" for parent in shared]
+    faults += [f"several seals have the parent {parent}" for parent in shared]
     if len(chain) != len(parents):
-        bad.append(f"there are {len(parents)} seals and {len(chain)} in the history")
-    return bad
+        faults.append(f"there are {len(parents)} seals and {len(chain)} in the history")
+    return faults
 
 
 def _audit_events(events: list[int], ledger: Ledger) -> list[str]:
-    bad = []
+    faults = []
     for port, heard in ledger.heard.items():
         if missed := set(events) - set(heard):
-            bad.append(f"the listener on port {port} missed {len(missed)} of {len(events)} events")
+            faults.append(f"the listener on port {port} missed {len(missed)} of {len(events)} events")
         if heard != sorted(set(heard)):
-            bad.append(f"the listener on port {port} heard events twice or out of order")
-    return bad
+            faults.append(f"the listener on port {port} heard events twice or out of order")
+    return faults
 
 
 def clone(folder: Path, port: int, repository: str) -> list[str]:

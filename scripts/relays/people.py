@@ -7,7 +7,6 @@ import contextlib
 import os
 import random
 import secrets
-import socket
 import subprocess
 import sys
 import time
@@ -31,6 +30,7 @@ from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, signing_bytes
 from localstore.core.model.live import Bootstrap, LaneMoved, LaneState, LaneStates
 from relay.base.ids import new_id
+from scripts.free_port import free_port
 from scripts.tour import ROOT
 
 SHARED = "shared.txt"
@@ -41,7 +41,7 @@ class Relays:
 
     def __init__(self, data: Path, url: str, count: int, variables: Mapping[str, str]) -> None:
         self._data, self._variables = data, {"DATABASE_URL": url, **variables}
-        self.ports = [_free_port() for _ in range(count)]
+        self.ports = [free_port() for _ in range(count)]
         self.running: dict[int, subprocess.Popen[bytes]] = {}
         self.kills = 0
 
@@ -205,8 +205,8 @@ class RelayClient:
             else:
                 await self._append(f"{self.session[-12:]}-{self.n}")
 
-    async def shared_lane(self) -> tuple[LaneState, Lane]:
-        """(state, CRDT text) of the shared file, read from a relay."""
+    async def read_shared_lane(self) -> tuple[LaneState, Lane]:
+        """Read the shared file from a relay. Returns (its state, its CRDT text)."""
         body = {"lanes": [{"path": SHARED, "gen": self.shared}], "replica": self.replica}
         answer = await self.ask("POST", self.at("/branches/main/live/lanes"), body)
         if answer.status_code != 200:
@@ -220,7 +220,7 @@ class RelayClient:
 
     async def _append(self, word: str) -> None:
         """Append a word to the shared file, as a typed or as a captured edit."""
-        state, lane = await self.shared_lane()
+        state, lane = await self.read_shared_lane()
         operation = lane.edit(self.replica, lane.text() + word.encode() + b"\n")
         done = await self.send(
             "edit_text",
@@ -295,9 +295,3 @@ def json_of(answer: httpx.Response) -> Any:
             f"{answer.request.method} {answer.request.url.path}: {answer.status_code} {answer.text}"
         )
     return answer.json()
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

@@ -97,7 +97,7 @@ async def _disturb(
             if running.running[port].poll() is not None:
                 running.running[port] = running.serve(port)
             await running.ready(port)
-        _, lane = await everyone[0].shared_lane()
+        _, lane = await everyone[0].read_shared_lane()
         everyone[0].ledger.text = lane.text().decode().splitlines()
         await _all_heard(db, everyone[0].ledger)
     finally:

@@ -48,10 +48,10 @@ class GitProgram:
         """The command line of a git command, for `Popen`."""
         return [self.program, *(str(word) for word in words)]
 
-    def __call__(self, *words: str | Path, answer: bytes = b"") -> str:
-        """Run a git command, with `answer` as its standard input. Returns its output. Raises CheckFailed if
+    def __call__(self, *words: str | Path, stdin: bytes = b"") -> str:
+        """Run a git command, with `stdin` as its standard input. Returns its output. Raises CheckFailed if
         the command fails."""
-        done = subprocess.run(self.words(*words), env=self.environment, input=answer, capture_output=True)
+        done = subprocess.run(self.words(*words), env=self.environment, input=stdin, capture_output=True)
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()
             raise CheckFailed(f"git {' '.join(map(str, words))} ended with {done.returncode}: {said}")
