@@ -130,7 +130,7 @@ def settle(copy: WorkingCopy, targets: Iterable[str]) -> None:
     todo = list(targets)
     for _ in range(ROUNDS):
         capture(copy, todo)
-        todo = [path for path in todo if not _is_settled(copy, path)]
+        todo = [path for path in todo if not is_settled(copy, path)]
         changes = [change for path in todo for change in _change(copy, path)]
         changes = [change for change in changes if change.path in copy.entries]  # not moved aside since
         for batch in _batches(copy, changes):
@@ -149,7 +149,8 @@ def _nothing(digests: set[bytes]) -> Iterator[tuple[bytes, Content]]:
     yield from ()
 
 
-def _is_settled(copy: WorkingCopy, path: str) -> bool:
+def is_settled(copy: WorkingCopy, path: str) -> bool:
+    """Whether the file at the path has the text (or bytes) of its lane, or the record has no such file."""
     entry = copy.entries.get(path)
     return entry is None or entry.settled
 

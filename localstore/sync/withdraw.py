@@ -23,7 +23,7 @@ from localstore.core.model import limits
 from localstore.core.model.live import UpdateAnswer, UpdateAnswers
 from localstore.record.entry import FOREIGN, PathRecord
 from localstore.record.typed import drop_typed, is_typed
-from localstore.sync.settle import settle
+from localstore.sync.settle import is_settled, settle
 from localstore.sync.transfer.send import SendResult, batch_of, record_answers
 from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
@@ -50,7 +50,7 @@ def withdraw(copy: WorkingCopy) -> Withdrawn:
     if copy.key is None:
         return done
     leaving = not_held(copy)
-    settle(copy, [update.path for update in leaving if not _is_settled(copy, update.path)])
+    settle(copy, [update.path for update in leaving if not is_settled(copy, update.path)])
     for start in range(0, len(leaving), limits.UPDATES_PER_BATCH):
         _withdraw(copy, leaving[start : start + limits.UPDATES_PER_BATCH], done)
     return done
@@ -77,7 +77,7 @@ def drop_refused(copy: WorkingCopy, earlier: Collection[int]) -> None:
     dropped ones stay on the disk, as edits."""
     flights = [msgspec.json.decode(body, type=LiveUpdate) for _, body in copy.db.flights()]
     leaving = [update for update in flights if update.n not in earlier]
-    settle(copy, [update.path for update in leaving if not _is_settled(copy, update.path)])
+    settle(copy, [update.path for update in leaving if not is_settled(copy, update.path)])
     with copy.db.step():
         copy.db.drop_flights(update.n for update in leaving)
         for update in leaving:
@@ -108,11 +108,6 @@ def _is_held(copy: WorkingCopy, update: LiveUpdate) -> bool:
     if entry is None or is_typed(copy.db, entry):
         return True  # what is typed is a log of its own, in which nothing was saved
     return entry.settled and now == entry.shadow and entry.pending == len(update.ops or [])
-
-
-def _is_settled(copy: WorkingCopy, path: str) -> bool:
-    entry = copy.entries.get(path)
-    return entry is None or entry.settled
 
 
 def _withdraw(copy: WorkingCopy, leaving: Sequence[LiveUpdate], done: Withdrawn) -> None:

@@ -17,6 +17,7 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.storage.chunks import ChunkRow
 from localstore.folder.chunking import ChunkPosition
+from localstore.folder.positioned import write_at
 from localstore.progress import Progress, silent
 
 OPEN_FILES = 64  # that chunks are copied from, at most
@@ -155,7 +156,7 @@ class _Filling:
                 continue
             if len(data) != self._rows[number][1]:
                 raise OtherBytes
-            _write(self._fd, data, self._offsets[number])
+            write_at(self._fd, data, self._offsets[number])
             self._written[number] = 1
             if fetched and count == 0:
                 self._fetched += len(data)
@@ -200,10 +201,3 @@ class _Copies:
         except OSError:
             return None
         return data if blake3_digest(data) == name else None
-
-
-def _write(fd: int, data: bytes, offset: int) -> None:
-    view = memoryview(data)
-    while view:
-        count = os.pwrite(fd, view, offset)
-        view, offset = view[count:], offset + count

@@ -13,7 +13,7 @@ import msgspec
 
 from svc import __version__
 from svc.agent.invoke.table import Args, Invocation, command
-from svc.flows.llm.hardware import Device, Engine, engine, gpus, npus
+from svc.flows.llm.hardware import Device, Engine, engine, gpus, npus, read_or_empty
 
 _CPU = Path("/proc/cpuinfo")
 _MEMORY = Path("/proc/meminfo")
@@ -118,7 +118,7 @@ def system_info(_asked: Invocation, _args: Args) -> SystemInfo:
 @command("Hardware")
 def cpu_info(_asked: Invocation, _args: Args) -> CpuInfo:
     """The processor: its model, its cores, and how busy they are"""
-    match = _NAME.search(_text(_CPU))
+    match = _NAME.search(read_or_empty(_CPU))
     cores = os.cpu_count() or 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
     load = [round(average, 2) for average in os.getloadavg()] if hasattr(os, "getloadavg") else None
@@ -129,7 +129,7 @@ def cpu_info(_asked: Invocation, _args: Args) -> CpuInfo:
 @command("Hardware")
 def memory_info(_asked: Invocation, _args: Args) -> MemoryInfo:
     """The memory: how much there is, and how much is free"""
-    kib = {name: int(amount) * 1024 for name, amount in _KIB.findall(_text(_MEMORY))}
+    kib = {name: int(amount) * 1024 for name, amount in _KIB.findall(read_or_empty(_MEMORY))}
     total = kib.get("MemTotal")
     if total is None and hasattr(os, "sysconf"):
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -145,15 +145,8 @@ def disk_info(context: Invocation, args: PathArgs) -> DiskInfo:
 
 
 def _uptime() -> int | None:
-    words = _text(_UPTIME).split()
+    words = read_or_empty(_UPTIME).split()
     if words:
         return int(float(words[0]))
     clock = getattr(time, "CLOCK_UPTIME_RAW", None)
     return int(time.clock_gettime(clock)) if clock is not None else None
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text("utf-8", "replace")
-    except OSError:
-        return ""

@@ -28,6 +28,7 @@ from svc.cmd.issue.words import (
     Web,
     alone,
     format_title,
+    handle_typed,
     handles_of,
     known_issue,
     label_of,
@@ -121,8 +122,8 @@ def list_issues(
     query = require_valid(
         IssueQuery(
             state=state,
-            author=_person(author),
-            assignee=_person(assignee),
+            author=handle_typed(author),
+            assignee=handle_typed(assignee),
             label=label_of(label),
             search=search or None,
         )
@@ -198,10 +199,6 @@ def _comment(ctx: Ctx, comment: Comment) -> str:
     who = terminal_safe(comment.author.handle or comment.author.id)
     edited = ", edited" if comment.updated_at != comment.created_at else ""
     return f"--- {who}, {ctx.out.when(comment.created_at)}{edited}\n\n{markdown(ctx.out, comment.body)}"
-
-
-def _person(typed: str) -> str | None:
-    return (typed if typed == "@me" else typed.removeprefix("@")) or None
 
 
 def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:

@@ -35,6 +35,11 @@ Web = Annotated[
 ]
 
 
+def handle_typed(typed: str) -> str | None:
+    """Return the handle that the user typed for a filter, without its @; `@me` stays. None if it is empty."""
+    return (typed if typed == "@me" else typed.removeprefix("@")) or None
+
+
 def author(record: dict[str, Any]) -> str:
     who = record["author"]
     return str(who.get("handle") or who["id"])

@@ -23,9 +23,9 @@ from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit
-from svc.cmd.issue.words import Web, label_of, note_qualifier
+from svc.cmd.issue.words import Web, handle_typed, label_of, note_qualifier
 from svc.cmd.pr.threads import thread_texts
-from svc.cmd.pr.words import CHECKED, COLUMNS, ONE, Number, find, person, place_of, say_place
+from svc.cmd.pr.words import CHECKED, COLUMNS, ONE, Number, find, place_of, say_place
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import listing
 from svc.flows.proposal.finding import RepositoryName, from_branch
@@ -70,9 +70,9 @@ def list_proposals(
     query = require_valid(
         ProposalQuery(
             state=state,
-            author=person(author),
-            assignee=person(assignee),
-            reviewer=person(reviewer),
+            author=handle_typed(author),
+            assignee=handle_typed(assignee),
+            reviewer=handle_typed(reviewer),
             label=label_of(label),
             base=base or None,
             head=head or None,

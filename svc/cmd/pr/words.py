@@ -169,7 +169,3 @@ def number_of(ctx: Ctx, typed: str) -> tuple[Repo, str]:
 def format_title(proposal: Proposal) -> str:
     """Return the number and title of a proposal for a sentence: `#12 (Title)`."""
     return f"#{proposal.number} ({terminal_safe(proposal.title)})"
-
-
-def person(typed: str) -> str | None:
-    return (typed if typed == "@me" else typed.removeprefix("@")) or None

@@ -17,6 +17,7 @@ from localstore.core.words import count
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.cmd.frame.text_options import text_of
+from svc.cmd.issue.words import author
 from svc.console import Column, answers
 from svc.console.table import size
 from svc.flows.place.refs import explained_not_found, find_abbreviated, is_relative, seal_of
@@ -34,11 +35,6 @@ def notes_of(text: str | None, file: str | None) -> str | None:
     """Return the notes from `--notes` or `--notes-file`; None if neither is given. Raises UsageError if both
     are given, if the file cannot be read, or if the notes are too long."""
     return text_of(text, file, ("--notes", "--notes-file"), "the text of the notes", NOTES_BYTES)
-
-
-def author(record: dict[str, Any]) -> str:
-    who = record["author"]
-    return str(who.get("handle") or who["id"])
 
 
 def files(record: dict[str, Any]) -> int:

@@ -116,14 +116,14 @@ def gpus(usable: list[dict[str, Any]], drm: Path = _DRM, nvidia: Path = _NVIDIA)
     library that generates text) can use. If there is one, all graphics processors count as usable."""
     devices: list[Device] = []
     for information in sorted(nvidia.glob("*/information")):
-        model = re.search(r"(?m)^Model:\s*(.+)$", _text(information))
+        model = re.search(r"(?m)^Model:\s*(.+)$", read_or_empty(information))
         devices.append(Device(name=model[1].strip() if model else "NVIDIA", vendor="NVIDIA", driver="nvidia"))
     for card in sorted(drm.glob("card[0-9]*")):
-        vendor = _VENDORS.get(_text(card / "device/vendor").strip(), "")
+        vendor = _VENDORS.get(read_or_empty(card / "device/vendor").strip(), "")
         if "-" in card.name or not vendor or any(device.vendor == vendor == "NVIDIA" for device in devices):
             continue
-        driver = re.search(r"(?m)^DRIVER=(.+)$", _text(card / "device/uevent"))
-        name = _text(card / "device/product_name").strip() or f"{vendor} {card.name}"
+        driver = re.search(r"(?m)^DRIVER=(.+)$", read_or_empty(card / "device/uevent"))
+        name = read_or_empty(card / "device/product_name").strip() or f"{vendor} {card.name}"
         devices.append(Device(name=name, vendor=vendor, driver=driver[1] if driver else ""))
     if sys.platform == "darwin" and platform.machine() == "arm64":
         devices.append(Device(name="Apple GPU", vendor="Apple", driver="Metal"))
@@ -138,8 +138,8 @@ def npus(folder: Path = _NPU) -> list[Device]:
     cannot use any of them."""
     devices = []
     for device in sorted(folder.glob("accel[0-9]*")):
-        driver = re.search(r"(?m)^DRIVER=(.+)$", _text(device / "device/uevent"))
-        vendor = _VENDORS.get(_text(device / "device/vendor").strip(), "")
+        driver = re.search(r"(?m)^DRIVER=(.+)$", read_or_empty(device / "device/uevent"))
+        vendor = _VENDORS.get(read_or_empty(device / "device/vendor").strip(), "")
         why = "the engine has no support for neural processors"
         devices.append(Device(name=device.name, vendor=vendor, driver=driver[1] if driver else "", why=why))
     return devices
@@ -152,7 +152,8 @@ def _instead() -> str:
     return f"svc's own engine computes on the processor only here; {ollama}"
 
 
-def _text(file: Path) -> str:
+def read_or_empty(file: Path) -> str:
+    """Return the text of a file; "" if it cannot be read."""
     try:
         return file.read_text("utf-8", "replace")
     except OSError:

@@ -23,6 +23,7 @@ import msgspec
 from localstore.core.errors import UsageError
 from localstore.core.model.limits import GIB, LLM_LAYERS, LLM_REGISTRY_TEXT, in_words
 from localstore.core.paths import terminal_safe
+from localstore.folder.positioned import write_at
 from localstore.models.errors import NoSuchModel, RegistryFailed
 from localstore.models.names import ModelName
 from localstore.models.place import REGISTRIES
@@ -195,7 +196,7 @@ class _Registry:
                 for data in self._layer_from(layer, received):
                     if received + len(data) > layer.size:
                         raise WrongBytes
-                    _write(fd, data, received)
+                    write_at(fd, data, received)
                     seen(data)
                     received += len(data)
                     report(received, layer.size)
@@ -293,10 +294,3 @@ def _tls_context() -> ssl.SSLContext:
 
 def _words(error: Exception) -> str:
     return terminal_safe(str(error)) or type(error).__name__
-
-
-def _write(fd: int, data: bytes, offset: int) -> None:
-    view = memoryview(data)
-    while view:
-        count = os.pwrite(fd, view, offset)
-        view, offset = view[count:], offset + count

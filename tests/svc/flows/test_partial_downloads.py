@@ -11,6 +11,7 @@ from shutil import rmtree
 import pytest
 
 from localstore.core.model.limits import MIB
+from localstore.folder.positioned import write_at
 from localstore.sync.transfer import fill
 from svc.api.sync_transport import BranchTransport
 from tests.svc.conftest import Svc
@@ -93,17 +94,16 @@ def test_a_full_disk_is_named_and_the_download_goes_on_when_there_is_room(
     alice: Svc, pair: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = 0
-    real = fill._write
 
     def full(fd: int, data: bytes, offset: int) -> None:
         nonlocal written
         written += len(data)
         if written > 20 * MIB:
             raise OSError(28, "No space left on device")
-        real(fd, data, offset)
+        write_at(fd, data, offset)
 
     with monkeypatch.context() as patch, contextlib.chdir(pair):
-        patch.setattr(fill, "_write", full)
+        patch.setattr(fill, "write_at", full)
         answer = alice("pull")
     assert (answer.code, answer.out) == (1, "")
     assert f"No space left on device: {pair}; free some space, then try again" in answer.err
