@@ -23,7 +23,7 @@ from localstore.core.numbers import whole_number
 from relay.base import database_url as urls
 from relay.base import edition, providers, ssh_settings
 from relay.base.environment import Environment, StartRefused
-from relay.base.flags import ConditionalPut, Flags, parse_switch
+from relay.base.flags import CONDITIONAL_PUT, ConditionalPut, Flags, parse_switch
 from relay.base.providers import Provider
 from relay.capacity import creation
 from relay.capacity.quota import Quota
@@ -217,6 +217,7 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
         ssh=ssh_settings.read(env, host),
     )
     env.require_all_read("TR_")
+    _check_password(env, config)
     _check_sign_in(env, config)
     return config
 
@@ -229,6 +230,16 @@ def _check_sign_in(env: Environment, config: Config) -> None:
     if config.oidc_sign_up and env.get("TR_OIDC_SIGN_UP") is not None and not config.providers:
         raise StartRefused(
             "TR_OIDC_SIGN_UP is on, but neither RAUTHY_URL nor TR_OIDC_PROVIDERS names an identity provider"
+        )
+
+
+def _check_password(env: Environment, config: Config) -> None:
+    """Raise StartRefused for a password of a PostgreSQL that no URL names; the relay would use SQLite."""
+    used = (config.database_url, config.migration_database_url)
+    if env.secret("POSTGRES_PASSWORD") is not None and not any(map(urls.is_postgres, used)):
+        raise StartRefused(
+            "POSTGRES_PASSWORD is set, but DATABASE_URL names no PostgreSQL database; set it to "
+            "postgresql://USER@HOST/NAME, or unset POSTGRES_PASSWORD"
         )
 
 
@@ -403,7 +414,7 @@ def _boot_secret(env: Environment, name: str, dev: bool) -> str:
 
 
 def _read_s3(env: Environment) -> S3 | None:
-    env.require_beside("S3_ENDPOINT", "S3_REGION", "S3_ACCESS_KEY", "S3_SECRET_KEY")
+    env.require_beside("S3_ENDPOINT", "S3_REGION", "S3_ACCESS_KEY", "S3_SECRET_KEY", CONDITIONAL_PUT)
     endpoint, bucket = env.get("S3_ENDPOINT"), env.get("S3_BUCKET")
     if endpoint is None and bucket is None:
         return None

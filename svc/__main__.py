@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import _thread
 import codecs
 import contextlib
 import gc
 import io
 import os
 import sys
+import time
 from typing import NoReturn
 
 from svc import UTF8_NAMES, __version__
 
 INTERRUPTED = 130  # as a shell says it
+INTERRUPTED_AGAIN = 0.01  # seconds after a lost Ctrl-C
 COLLECTED_AFTER = 200_000  # new objects: a command on 20,000 files makes fewer, next to none of it garbage
 
 
 def main() -> NoReturn:
     """Run the command of this process's arguments and exit."""
     gc.set_threshold(COLLECTED_AFTER)
+    repeat_lost_interrupts()
     _require_utf8_names()
     _open_outputs()
     _prepare_streams()
@@ -42,6 +46,26 @@ def answer(words: list[str]) -> int:
     from svc.cmd.frame.app import run
 
     return run(words)
+
+
+def repeat_lost_interrupts() -> None:
+    """Interrupt the main thread again when a Ctrl-C was lost. Python drops a KeyboardInterrupt that arrives
+    in a destructor or in a callback of a weak reference, which imports have, too. The command would go on."""
+    main_thread = _thread.get_ident()
+
+    def interrupt() -> None:
+        import signal
+
+        time.sleep(INTERRUPTED_AGAIN)
+        signal.pthread_kill(main_thread, signal.SIGINT)
+
+    def hook(dropped: sys.UnraisableHookArgs) -> None:
+        if dropped.exc_type is KeyboardInterrupt:
+            _thread.start_new_thread(interrupt, ())
+        else:
+            sys.__unraisablehook__(dropped)
+
+    sys.unraisablehook = hook
 
 
 def _require_utf8_names() -> None:

@@ -19,7 +19,9 @@ def select_in(
     that column."""
     rest = iter(values)
     while lot := list(islice(rest, AT_ONCE)):
-        yield from sql.execute(f"{select} IN ({','.join('?' * len(lot))})", lot)
+        # `yield from` would close the cursor of a dropped iterator, maybe after its connection
+        for row in sql.execute(f"{select} IN ({','.join('?' * len(lot))})", lot):  # noqa: UP028
+            yield row
 
 
 def value_of(path: Path, key: str) -> str | None:

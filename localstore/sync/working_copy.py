@@ -91,6 +91,7 @@ class WorkingCopy:
         self.sends_git_ignored = False  # whether the user confirmed that
         self.conflicts: list[tuple[str, str]] = []  # paths, and what their files are called now
         self.merged: set[str] = set()  # paths whose captured edits were merged with edits by others
+        self.hidden: dict[str, Path | None] = {}  # paths that only writers see now: the files' trash folder
         self.sealed_by: list[str] = []  # handles of those who made the seals that a pull brings
         self.unreadable: dict[str, str] = {}  # paths whose lanes, as the relay sent them, were refused: why
         self.turn_id: str | None = None  # what an agent calls the turn in which it edits
@@ -126,7 +127,7 @@ class WorkingCopy:
         """Begin a round: empty the lists of conflicts and merges to report, and close the directories that
         are still open from before."""
         self.conflicts, self.sealed_by = [], []
-        self.merged, self.unreadable = set(), {}
+        self.merged, self.unreadable, self.hidden = set(), {}, {}
         self.entries.begin_round()
         self.files.forget()
 

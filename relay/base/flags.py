@@ -56,11 +56,18 @@ class Flags:
         if put not in ("native", "emulated"):
             raise Invalid(f"{CONDITIONAL_PUT}={put!r} is neither native nor emulated")
         values = {name: parse_switch(name, get(name), default) for name, default in DEFAULTS.items()}
+        for name, on in values.items():
+            if get(name) and on and _is_of_repos(name) and not values["TR_REPOS_ENABLED"]:
+                raise Invalid(f"{name} is on, but TR_REPOS_ENABLED is off; switch both on, or unset {name}")
         return cls(values, "native" if put == "native" else "emulated")
 
     def on(self, name: str) -> bool:
         """Whether the flag is on. If TR_REPOS_ENABLED is off, the flags TR_REPO_*, TR_FORK_ENABLED and
         TR_TIME_MACHINE_ENABLED count as off too. Raises KeyError for an unknown flag, which is a bug of the
         caller."""
-        of_repos = name.startswith("TR_REPO_") or name in ("TR_FORK_ENABLED", TIME_MACHINE)
-        return self.values[name] and (not of_repos or self.values["TR_REPOS_ENABLED"])
+        return self.values[name] and (not _is_of_repos(name) or self.values["TR_REPOS_ENABLED"])
+
+
+def _is_of_repos(name: str) -> bool:
+    """Whether the flag counts as off if TR_REPOS_ENABLED is off."""
+    return name.startswith("TR_REPO_") or name in ("TR_FORK_ENABLED", TIME_MACHINE)

@@ -86,7 +86,7 @@ def _read_rauthy(env: Environment, public_url: str, dev: bool) -> list[Provider]
     redirect = env.get("RAUTHY_REDIRECT_URI") or expected
     if redirect != expected:
         raise StartRefused(f"RAUTHY_REDIRECT_URI={redirect} must be {expected}")
-    env.require_beside("RAUTHY_URL", "RAUTHY_CLIENT_ID", "RAUTHY_CLIENT_SECRET")
+    env.require_beside("RAUTHY_URL", "RAUTHY_CLIENT_ID", "RAUTHY_CLIENT_SECRET", "RAUTHY_REDIRECT_URI")
     secret = env.secret("RAUTHY_CLIENT_SECRET")
     if url is None:
         return []

@@ -21,7 +21,7 @@ from localstore.sync.working_copy import WorkingCopy
 from svc.agent.editing import OpenTexts
 from svc.agent.line import ChannelParameters, Line
 from svc.agent.state import BARRED_SECONDS, FolderState
-from svc.flows.common import moved_back_words, update_file_cap
+from svc.flows.common import hidden_words, moved_back_words, update_file_cap
 from svc.flows.executable import mark, marking
 from svc.flows.pull import pull
 
@@ -186,6 +186,8 @@ class FolderRounds:
             state.say("trouble", detail=f"{moved_back_words(copy)}, and is sent again")
             copy.moved_back = None
         state.last_seal = copy.last_seal
+        if done.hidden:
+            state.say("trouble", detail=hidden_words(done.hidden))
         for path in done.changed:
             who = (done.live.get(path) or [""])[0]
             state.say("came", path=terminal_safe(path), by=who, gone=path not in copy.entries)

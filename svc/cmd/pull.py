@@ -15,6 +15,7 @@ from svc.cmd.frame.working_copy import (
     by_whom,
     conflict_record,
     note_conflicts,
+    note_hidden,
     note_merged,
     note_skipped,
     path_list,
@@ -33,6 +34,7 @@ COLUMNS = (
     Column("conflicts"),
     Column("skipped"),
     Column("given_up"),
+    Column("hidden"),
     Column("trash"),
 )
 
@@ -70,6 +72,7 @@ def pull(
     note_skipped(ctx, done.skipped, done.dry_run)
     note_merged(ctx, done.merged, done.dry_run)
     note_conflicts(ctx, done.conflicts, done.dry_run)
+    note_hidden(ctx, done.hidden, done.dry_run)
     for path, moved in done.returned.items():
         back = (
             f"{path}: you deleted it and others edited it, so it {'would be' if done.dry_run else 'is'} back"
@@ -112,5 +115,6 @@ def _record(done: PullResult) -> dict[str, object]:
         "conflicts": [conflict_record(conflict) for conflict in done.conflicts],
         "skipped": [skipped_record(item) for item in done.skipped],
         "given_up": done.given_up,
+        "hidden": sorted(done.hidden),
         "trash": str(done.trash) if done.trash else None,
     }

@@ -234,10 +234,10 @@ def _sentence(done: PushResult) -> str:
         files = _count_files(done.sent, done.removed)
         listed = [*done.sent, *(f"{path} (removed)" for path in done.removed)]
         if not done.unsealed:
-            return "Nothing to seal: the branch equals this folder"
+            return _nothing_to_seal(done)
         return f"Would send {files}" + (f": {path_list(listed)}" if listed else "") + " and seal the branch"
     if done.seal is None:
-        return "Nothing to seal: the branch equals this folder"
+        return _nothing_to_seal(done)
     paths_by: dict[str, list[str]] = {}
     for path, who in sorted(done.live_by.items()):
         paths_by.setdefault(handles(who), []).append(path)
@@ -245,6 +245,15 @@ def _sentence(done: PushResult) -> str:
     also = f"; also live edits by {others}" if others else ""
     brings = " (svc pull brings them)" if done.lacking else ""
     return f"Sealed {done.seal[:12]}: {_count_files(done.sealed, done.unmade)}{also}{brings}"
+
+
+def _nothing_to_seal(done: PushResult) -> str:
+    if done.behind:
+        return (
+            f"Nothing to seal: others changed {path_list(done.behind)} on the branch; run: svc pull --merge"
+        )
+    equals = "has all that can be sent" if done.unlike else "equals this folder"
+    return f"Nothing to seal: the branch {equals}"
 
 
 def _count_files(files: list[str], removed: list[str]) -> str:

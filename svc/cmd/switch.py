@@ -11,7 +11,13 @@ from localstore.core.errors import EXIT_FAILED, UsageError
 from localstore.core.words import count
 from svc.agent.start import tell
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working_copy import conflict_record, note_conflicts, note_merged, path_list
+from svc.cmd.frame.working_copy import (
+    conflict_record,
+    note_conflicts,
+    note_hidden,
+    note_merged,
+    path_list,
+)
 from svc.console import Column, answers
 from svc.flows.place.folder import copy_for_pulling
 from svc.flows.place.refs import HEADS
@@ -76,6 +82,7 @@ def switch(
     tell(ctx.obj.home, Request("switched", str(folder.resolve())))
     note_merged(ctx, done.pulled.merged)
     note_conflicts(ctx, done.pulled.conflicts)
+    note_hidden(ctx, done.pulled.hidden)
     if done.warning:
         ctx.out.note(done.warning)
     if done.carried:

@@ -4,6 +4,7 @@ pull would overwrite."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -35,6 +36,8 @@ from localstore.sync.transfer.send import send
 from localstore.sync.withdraw import drop_undone, forget_flights, withdraw
 from localstore.sync.working_copy import PART_SEEN, SEALED_AT, WorkingCopy
 from svc.flows.executable import mark_interrupted
+
+HIDDEN_NAMED = 20  # hidden paths that a sentence names before it counts the rest
 
 
 def begin(copy: WorkingCopy) -> str | None:
@@ -83,6 +86,16 @@ def moved_back_words(copy: WorkingCopy) -> str:
         f"{copy.repo.branch} on the server is older than what it had confirmed here, as after the server was "
         f"restored from a backup. What this folder has{seal} counts as edits"
     )
+
+
+def hidden_words(hidden: Mapping[str, Path | None], dry_run: bool = False) -> str:
+    """Return a sentence for the user about files that left the folder, because only writers see their paths
+    now. `hidden`: path → trash folder. With `dry_run` the sentence says that they would move."""
+    names = ", ".join(terminal_safe(path) for path in sorted(hidden)[:HIDDEN_NAMED])
+    names += f" and {len(hidden) - HIDDEN_NAMED} more" if len(hidden) > HIDDEN_NAMED else ""
+    folders = sorted({str(folder) for folder in hidden.values() if folder is not None})
+    moved = "they would move to the trash" if dry_run else f"what was here is in {' and '.join(folders)}"
+    return f"only writers see {names} now, and you may not write; {moved}"
 
 
 def take_back(copy: WorkingCopy) -> list[str]:

@@ -14,6 +14,7 @@ from localstore.folder.scan_result import Scan, Skipped
 from localstore.sync.capture import capture
 from localstore.sync.compose import find_edited
 from localstore.sync.dry_run import dry_run_copy
+from localstore.sync.hidden import hidden_files
 from localstore.sync.reconcile import changed_on_branch, reconcile
 from localstore.sync.remote import unsealed_authors
 from localstore.sync.renames import follow_renames
@@ -52,6 +53,8 @@ class PullResult(msgspec.Struct):
     skipped: list[Skipped] = msgspec.field(default_factory=list)  # files that cannot be sent, with the reason
     trash: Path | None = None  # folder of the files of `given_up`
     given_up: list[str] = msgspec.field(default_factory=list)  # edited files that `--force` moved to `trash`
+    # Path that only writers see now → trash folder of the file that was here, None in a dry run
+    hidden: dict[str, Path | None] = msgspec.field(default_factory=dict)
     dry_run: bool = False  # nothing was written
     replaced: bool = False  # the branch was deleted and made anew, and the folder is on the new one
     # Path deleted here that is back, because others edited it → new file with its former bytes, or None
@@ -69,7 +72,8 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
     if dry_run:
         with dry_run_copy(copy) as trial:
             result = pull(trial, mode)
-        return msgspec.structs.replace(result, dry_run=True, trash=None)
+        unmoved = dict.fromkeys(result.hidden)
+        return msgspec.structs.replace(result, dry_run=True, trash=None, hidden=unmoved)
     head, replaced = _begin(copy, mode)
     if finish_sending(copy):
         head = begin(copy)  # fetch the rows of the updates that were just accepted
@@ -79,9 +83,13 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
         if in_the_way:
             overwritten = changed_on_branch(copy, in_the_way)
             raise LocalEdits(overwritten or in_the_way, beside=not overwritten)
+    hidden = hidden_files(
+        copy, scan, copy.db.rows()
+    )  # before the head's tree, in whose name bytes are fetched
     new = verified_head(copy, head)
     given_up = edits_in_the_way(copy, scan) if mode == "force" else []
     trash = discard(copy, given_up)
+    put_away(copy, hidden)
     deleted = _deleted_here(copy, scan)  # before files that the branch renamed count as this folder's
     renamed_twice = follow_renames(copy, scan) if mode != "force" else {}
     capture(copy, find_edited(copy, copy.db.may_need_update(), scan), scan)
@@ -92,7 +100,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
     if new is not None:
         copy.record_seal(head, new.changes, whole=new.whole, tree=new.tree)
     merged, conflicts = merged_with(copy), conflict_copies(copy)
-    changed = sorted({*changed, *merged, *(conflict.path for conflict in conflicts)})
+    changed = sorted({*changed, *hidden, *merged, *(conflict.path for conflict in conflicts)})
     return PullResult(
         seal=head,
         changed=changed,
@@ -103,6 +111,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
         skipped=scan.skipped + list_unwritable(copy),
         trash=trash,
         given_up=given_up,
+        hidden=dict(copy.hidden),
         replaced=replaced,
         returned={path: deleted[path] for path in changed if path in deleted and path in copy.entries},
         renamed_twice=renamed_twice,
@@ -150,6 +159,12 @@ def discard(copy: WorkingCopy, given_up: list[str]) -> Path | None:
         for path in given_up:
             copy.forget(path)
     return move_to_trash(copy, given_up)
+
+
+def put_away(copy: WorkingCopy, hidden: list[str]) -> None:
+    """Move the files `hidden`, which this account does not see any more, to the trash, and note them in
+    `WorkingCopy.hidden`."""
+    copy.hidden |= dict.fromkeys(hidden, discard(copy, hidden))
 
 
 def _live_edits(copy: WorkingCopy) -> dict[str, list[str]]:

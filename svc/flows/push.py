@@ -19,6 +19,7 @@ from localstore.folder.scan_result import Skipped
 from localstore.sync.compose import Composed, compose
 from localstore.sync.dry_run import DryRunCopy, dry_run_copy
 from localstore.sync.open_merge import keep, sources_to_seal
+from localstore.sync.reconcile import changed_on_branch
 from localstore.sync.removals import lost_among, missing_files
 from localstore.sync.sealing import seal
 from localstore.sync.transfer.send import SendResult, send
@@ -65,6 +66,9 @@ class PushResult(msgspec.Struct):
     sealed: list[str] = msgspec.field(default_factory=list)
     # Paths that the seal removes, without those that others alone edited
     unmade: list[str] = msgspec.field(default_factory=list)
+    # If nothing was sealed: paths where the branch has changes by others that the folder lacks
+    behind: list[str] = msgspec.field(default_factory=list)
+    unlike: bool = False  # if nothing was sealed: the folder has other files than the branch, such as skipped
     bytes: int = 0  # that were uploaded
     size: int = 0  # of the files, for which `bytes` were uploaded
     kind: str | None = None  # of `.svc.yaml`, on a first push
@@ -106,6 +110,8 @@ def push(
         with dry_run_copy(copy) as trial:
             result = _send_changes(trial, no_delete)
             result.unsealed = bool(result.merges) or _is_unsealed(trial)
+            if not result.unsealed:
+                _note_unlike(trial, result)
         result.dry_run, result.bytes, result.head = True, 0, copy.last_seal
         result.where = f"{copy.repo.repo}, branch {copy.repo.branch}"
         result.tracked, result.ignored = tracked_by_git(copy), list(find_ignored(copy))
@@ -123,6 +129,8 @@ def push(
         raise NotSealed(copy.repo.branch) from None
     if result.merges:
         keep(copy, None)
+    if sealed.seal is None:
+        _note_unlike(copy, result)
     result.head = sealed.seal or copy.last_seal
     result.seal, result.live_by, result.lacking = sealed.seal, sealed.live_by, sealed.lacking
     ours = {*sealed.changed} - (sealed.live_by.keys() - {*result.sent, *result.removed})
@@ -175,6 +183,13 @@ def _ask_about_removals(copy: WorkingCopy, agreed: Agreed) -> None:
     lost = lost_among(copy, scan, removed)
     if removes_most(lost, tree):
         agreed(lost, tree)
+
+
+def _note_unlike(copy: WorkingCopy, result: PushResult) -> None:
+    """Note in the result how the folder differs from the branch, although there is nothing to seal."""
+    different = copy.db.may_need_update()
+    result.behind = sorted(changed_on_branch(copy, different))
+    result.unlike = bool(result.skipped or result.refused or different)
 
 
 def _is_unsealed(copy: DryRunCopy) -> bool:

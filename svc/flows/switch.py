@@ -18,12 +18,13 @@ from localstore.errors import BranchGone, BranchReplaced, LocalEdits, MergeOpen
 from localstore.folder import link
 from localstore.folder.scan_result import Scan
 from localstore.sync import verify
+from localstore.sync.hidden import hidden_files
 from localstore.sync.open_merge import open_merge
 from localstore.sync.recognise import changes_since_last_seal
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import begin, edits_in_the_way, finish_sending
-from svc.flows.pull import Mode, PullResult, discard, pull
+from svc.flows.pull import Mode, PullResult, discard, pull, put_away
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -101,6 +102,7 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
     begin(copy)
     if finish_sending(copy):
         begin(copy)
+    put_away(copy, hidden_files(copy, copy.scan(), copy.db.rows()))
     scan = copy.scan()
     if any(
         copy.entries[path].pending for path in copy.db.find_unsettled()
@@ -117,6 +119,7 @@ def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | 
     set back to the last seal. With the mode `plain`, edits since that seal are kept; if that is impossible,
     LocalEdits is raised. With `force`, they are moved to the trash. Returns the trash folder (or None), and
     the edited files that are kept."""
+    put_away(copy, hidden_files(copy, copy.scan(), ()))
     scan = copy.scan()
     carried = _carried_edits(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
     copy.fall_back_to_last_seal()

@@ -4,13 +4,14 @@ conflict."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localstore.core.paths import terminal_safe
 from localstore.folder.scan_result import Skipped
 from svc.cmd.frame.context import Ctx
 from svc.console.table import size
-from svc.flows.common import ConflictCopy
+from svc.flows.common import ConflictCopy, hidden_words
 
 if TYPE_CHECKING:
     from localstore.sync.held_back import HeldBack
@@ -102,6 +103,13 @@ def note_conflicts(ctx: Ctx, conflicts: Iterable[ConflictCopy], dry_run: bool = 
     """Print the conflict copies. With `dry_run`, the message says "would be kept"."""
     for conflict in conflicts:
         ctx.out.note(_conflict(conflict, "would be kept" if dry_run else "is kept"))
+
+
+def note_hidden(ctx: Ctx, hidden: Mapping[str, Path | None], dry_run: bool = False) -> None:
+    """Print which files left the folder because their paths are private now, and where the files are.
+    `hidden`: path → trash folder. With `dry_run`, the message says "would move"."""
+    if hidden:
+        ctx.out.note(hidden_words(hidden, dry_run))
 
 
 def _conflict(conflict: ConflictCopy, verb: str) -> str:

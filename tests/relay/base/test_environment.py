@@ -135,6 +135,7 @@ def test_secrets_are_in_no_text_of_the_configuration() -> None:
         read(
             MANAGED_KEY_SECRET=secret,
             RELAY_ADMIN_SECRET=secret,
+            DATABASE_URL="postgresql://svc@db.example/svc",
             POSTGRES_PASSWORD=secret,
             RAUTHY_URL="https://id.example",
             RAUTHY_CLIENT_ID="svc",

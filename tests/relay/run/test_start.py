@@ -104,6 +104,9 @@ REFUSALS = [
     ("TR_SSH_IDLE", "60", "TR_SSH_IDLE is set without TR_SSH_PORT"),
     ("RAUTHY_CLIENT_SECRET_FILE", "/run/oidc", "RAUTHY_CLIENT_SECRET_FILE is set without RAUTHY_URL"),
     ("S3_ACCESS_KEY", "key", "S3_ACCESS_KEY is set without S3_ENDPOINT"),
+    ("TR_LAKEFS_S3_CONDITIONAL_PUT", "native", "CONDITIONAL_PUT is set without S3_ENDPOINT"),
+    ("RAUTHY_REDIRECT_URI", "https://node.example/auth/callback", "is set without RAUTHY_URL"),
+    ("POSTGRES_PASSWORD", "secret", "DATABASE_URL names no PostgreSQL database"),
     ("TR_OIDC_SIGN_UP", "on", "names an identity provider"),
     ("TR_QUOTA_CREATIONS", "refs=1, refs=2", "names refs twice"),
     ("TR_SOURCE_URL", "javascript:alert(1)", "is not an address"),
@@ -136,6 +139,7 @@ def test_strict_start_refuses_with_one_line(tmp_path, name, value, reason):
 
 TOGETHER = [
     ({"TR_DEVICE_KEY_SIGN_IN": "off", "TR_DEVICE_KEY_SIGN_UP": "on"}, "TR_DEVICE_KEY_SIGN_IN is off"),
+    ({"TR_REPOS_ENABLED": "off", "TR_REPO_SEALING": "on"}, "TR_REPOS_ENABLED is off"),
     ({"S3_ENDPOINT": "nonsense", "S3_BUCKET": "packs"}, "not the address of an object store"),
     ({"S3_ENDPOINT": "https://s3.example", "S3_BUCKET": "a/../b"}, "not the name of a bucket"),
     ({"SSL_CERT_PATH": __file__, "SSL_KEY_PATH": __file__}, "no certificate with its key"),
