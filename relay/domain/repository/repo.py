@@ -222,8 +222,8 @@ async def owner_of(caller: Caller, named: str) -> tuple[str, str]:
     if named.removeprefix("@").lower() in ("me", caller.me.handle):
         return caller.me.account_id, str(caller.me.handle)
     async with caller.read() as tx:
-        org_id, handle, *_ = await organisations.admin_of(tx, caller, named)
-    return org_id, handle
+        org = await organisations.admin_of(tx, caller, named)
+    return org.id, org.handle
 
 
 def _new_row(owner_id: str, handle: str, body: RepoCreate) -> RepoRow:
