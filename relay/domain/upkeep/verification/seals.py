@@ -47,8 +47,8 @@ async def _find_parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
 
 
 async def _find_generations(tx: Tx, ids: set[str]) -> dict[str, int]:
-    found = await tx.all(rows.GENERATIONS, ids=sorted(ids)) if ids else []
-    return {str(seal_id): generation for seal_id, generation in found}
+    generation_rows = await tx.all(rows.GENERATIONS, ids=sorted(ids)) if ids else []
+    return {str(seal_id): generation for seal_id, generation in generation_rows}
 
 
 async def _find_lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
