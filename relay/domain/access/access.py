@@ -14,7 +14,7 @@ from relay.base.clock import now_ms
 from relay.caller import Caller
 from relay.db import repo as repos
 from relay.db.engine.database import Tx
-from relay.domain.access import through
+from relay.domain.access import organisation_roles
 from relay.domain.access.rows import access as rows
 from relay.domain.access.rows.access import RepoOfferRow
 from relay.domain.identity.rows import account as accounts
@@ -64,7 +64,7 @@ async def add_collaborator(
         await tx.run(rows.REMOVE, of_repo=repo_id, who=account_id)
     values = {"repo_id": repo_id, "account_id": account_id, "role": role, "created_at": now_ms()}
     await tx.run(rows.ADD, **values)
-    role = await through.restore_role(tx, repo_id, account_id) or role
+    role = await organisation_roles.restore_role(tx, repo_id, account_id) or role
     await tx.run(rows.CANCEL_INVITE_OF, of_repo=repo_id, who=account_id)
     await tx.run(rows.DROP_REQUEST, of_repo=repo_id, who=account_id)
     data: dict[str, Any] = {"account": account_id, "role": role, **({"asked": True} if on_request else {})}

@@ -15,7 +15,7 @@ from relay.base.clock import now_ms, rfc3339
 from relay.caller import View
 from relay.db import paging
 from relay.db.engine.database import Row, Tx
-from relay.domain.access import through
+from relay.domain.access import organisation_roles
 from relay.domain.access.access import account_of, require_room
 from relay.domain.access.rows import access as rows
 from relay.domain.access.rows.access import CollaboratorRow, InviteRow
@@ -46,7 +46,7 @@ async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
         if had is not None and had.has_base_role_only:
             await require_room(tx, view.repo.id)
         await tx.run(rows.SET_ROLE, **values, new_role=body.role)
-        role = await through.restore_role(tx, view.repo.id, who)
+        role = await organisation_roles.restore_role(tx, view.repo.id, who)
         await view.node.hub.announce(
             tx, view.repo.id, "access.change", audience="owner", account=who, role=role
         )
@@ -69,7 +69,7 @@ async def remove(view: View, handle: str) -> None:
             return
         await _require_own_role(tx, view, who, remove=True)
         await tx.run(rows.REMOVE, of_repo=view.repo.id, who=who)
-        role = await through.restore_role(tx, view.repo.id, who)
+        role = await organisation_roles.restore_role(tx, view.repo.id, who)
         about: dict[str, Any] = {"audience": "owner", "account": who}
         if role is None:
             await view.node.hub.announce(tx, view.repo.id, "access.remove", **about)

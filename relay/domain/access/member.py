@@ -22,7 +22,7 @@ from relay.base.ids import new_id
 from relay.caller import Caller, account_name
 from relay.db import paging
 from relay.db.engine.database import Row, Tx
-from relay.domain.access import through
+from relay.domain.access import organisation_roles
 from relay.domain.access.access import account_of
 from relay.domain.access.offer import OFFER_MS, Offers
 from relay.domain.access.organisation import admin_again, admin_of, member_of, require_few
@@ -116,11 +116,11 @@ async def accept(caller: Caller, invite: str) -> MemberInvite:
         await tx.run(rows.ADD, org_id=org_id, account_id=me, role=row.role, created_at=now_ms())
         if row.role == "admin":
             await _require_room_for_admin(tx, org_id, me)
-        await through.grant_roles(tx, org_id, me)
+        await organisation_roles.grant_roles(tx, org_id, me)
         await _record(tx, caller, "member.join", org_id, me, role=row.role)
         return _invite_row_to_wire(await _INVITES.find(tx.one, invite))
 
-    return await through.write_all(caller, org_id, act)
+    return await organisation_roles.write_all(caller, org_id, act)
 
 
 async def decline(caller: Caller, invite: str) -> MemberInvite:
@@ -154,17 +154,17 @@ async def set_role(caller: Caller, org: str, handle: str, body: MemberChange) ->
             await tx.run(rows.SET_ROLE, of_org=org_id, who=who, new_role=body.role)
             if body.role == "admin":
                 await _require_room_for_admin(tx, org_id, who)
-                await through.grant_roles(tx, org_id, who)
+                await organisation_roles.grant_roles(tx, org_id, who)
             else:
                 await _require_an_admin(tx, org_id, org)
-                await through.withdraw_admin_roles(tx, org_id, who)
+                await organisation_roles.withdraw_admin_roles(tx, org_id, who)
         await _record(tx, caller, "member.change", org_id, who, role=body.role)
         changed = await tx.one(rows.MEMBER, of_org=org_id, who=who)
         if changed is None:
             raise NotFound
         return _to_wire(changed)
 
-    return await through.write_all(caller, org_id, act)
+    return await organisation_roles.write_all(caller, org_id, act)
 
 
 async def remove(caller: Caller, org: str, handle: str) -> None:
@@ -187,10 +187,10 @@ async def remove(caller: Caller, org: str, handle: str) -> None:
             return
         await tx.run(rows.REMOVE, of_org=org_id, who=who)
         await _require_an_admin(tx, org_id, org)
-        await through.remove_all_roles(tx, org_id, who)
+        await organisation_roles.remove_all_roles(tx, org_id, who)
         await _record(tx, caller, "member.remove", org_id, who)
 
-    await through.write_all(caller, org_id, act)
+    await organisation_roles.write_all(caller, org_id, act)
 
 
 def _is_me(caller: Caller, handle: str) -> bool:

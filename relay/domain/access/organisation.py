@@ -19,9 +19,9 @@ from relay.base.ids import new_account_id
 from relay.caller import Caller
 from relay.db import paging
 from relay.db.engine.database import Row, Tx
+from relay.domain.access.organisation_roles import set_base_role, write_all
 from relay.domain.access.rows import organisation as rows
 from relay.domain.access.rows.organisation import OrganisationRow
-from relay.domain.access.through import set_base_role, write_all
 from relay.domain.identity import account as accounts
 from relay.domain.identity import audit
 

@@ -17,12 +17,12 @@ from relay.db import paging
 from relay.db import repo as repos
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow
-from relay.domain.access import through
+from relay.domain.access import organisation_roles
 from relay.domain.access.access import owner_of, repo_name_of
 from relay.domain.access.offer import OFFER_MS, Offers
+from relay.domain.access.organisation_roles import acts_for
 from relay.domain.access.rows import access as rows
 from relay.domain.access.rows.access import RepoOfferRow
-from relay.domain.access.through import acts_for
 from relay.domain.attention import social
 from relay.domain.identity.rows import account as accounts
 from relay.domain.webhook import webhook as webhooks
@@ -163,7 +163,7 @@ async def _change_owner(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: 
     if holder is not None and holder != old.id:
         raise NameTaken(f"{handle}/{old.name} is reserved for a repository that was renamed")
     await quota.transfer(tx, old.id, old.owner_id, new, caller.node.config.quota)
-    await through.withdraw_roles_of_members(tx, old.id)
+    await organisation_roles.withdraw_roles_of_members(tx, old.id)
     await tx.run(rows.REMOVE, of_repo=old.id, who=new)
     await tx.run(rows.CANCEL_INVITE_OF, of_repo=old.id, who=new)
     try:
@@ -175,7 +175,7 @@ async def _change_owner(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: 
         ) from None
     if await tx.value(accounts.KIND, id=old.owner_id) != "org":  # an organisation has no roles elsewhere
         await tx.run(rows.ADD, repo_id=old.id, account_id=old.owner_id, role="admin", created_at=now)
-    await through.grant_roles_to_members(tx, old.id)
+    await organisation_roles.grant_roles_to_members(tx, old.id)
     await social.watch_own(tx, old.id, caller.me.account_id)
     await webhooks.switch_off_all(tx, old.id)
     until = now + limits.ALIAS * 1000

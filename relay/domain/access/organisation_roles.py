@@ -19,8 +19,8 @@ from relay.caller import Caller, account_name, repo_name
 from relay.db.engine.database import Tx
 from relay.domain.access.rows import access
 from relay.domain.access.rows import organisation as rows
-from relay.domain.access.rows import roles_by_org as roles
-from relay.domain.access.rows.roles_by_org import HeldRow
+from relay.domain.access.rows import organisation_roles as roles
+from relay.domain.access.rows.organisation_roles import HeldRow
 from relay.events import log
 
 T = TypeVar("T")
