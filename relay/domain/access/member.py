@@ -27,7 +27,7 @@ from relay.domain.access.access import account_of
 from relay.domain.access.offer import OFFER_MS, Offers
 from relay.domain.access.organisation import admin_again, admin_of, member_of, require_few
 from relay.domain.access.rows import organisation as rows
-from relay.domain.access.rows.organisation import InviteRow, MemberRow
+from relay.domain.access.rows.organisation import MemberInviteRow, MemberRow
 from relay.domain.identity import audit
 
 _INVITES = Offers("invitation", rows.INVITE, rows.to_invite)
@@ -199,7 +199,7 @@ def _is_me(caller: Caller, handle: str) -> bool:
 
 async def _find_member(
     tx: Tx, caller: Caller, org_id: str, handle: str
-) -> tuple[str, MemberRow | None, InviteRow | None]:
+) -> tuple[str, MemberRow | None, MemberInviteRow | None]:
     """Find a member or an invited account of the organisation by its handle. Returns (account id, its
     membership, its open invitation), where one of the last two is None. Raises NotFound if the account is
     neither a member nor invited."""
@@ -239,7 +239,7 @@ def _invite_to_wire(values: Row) -> MemberInvite:
     return _invite_row_to_wire(rows.to_invite(values))
 
 
-def _invite_row_to_wire(row: InviteRow) -> MemberInvite:
+def _invite_row_to_wire(row: MemberInviteRow) -> MemberInvite:
     return MemberInvite(
         id=row.id,
         organisation=OrganisationName(id=row.org_id, handle=row.org_handle),

@@ -40,7 +40,7 @@ class MemberRow:
 
 
 @dataclass(slots=True, frozen=True)
-class InviteRow(OfferRow):
+class MemberInviteRow(OfferRow):
     org_id: str
     org_handle: str
     role: Any
@@ -177,5 +177,5 @@ def to_member(values: Row) -> MemberRow:
     return MemberRow(*values)
 
 
-def to_invite(values: Row) -> InviteRow:
-    return InviteRow(*values)
+def to_invite(values: Row) -> MemberInviteRow:
+    return MemberInviteRow(*values)

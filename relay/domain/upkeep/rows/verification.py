@@ -32,7 +32,7 @@ class FrameRow:
 
 
 @dataclass(slots=True, frozen=True)
-class SealRow:
+class SignedSealRow:
     """A seal and the key that signed it."""
 
     id: str
@@ -172,5 +172,5 @@ def to_frame(values: Row) -> FrameRow:
     return FrameRow(*values)
 
 
-def to_seal(values: Row) -> SealRow:
-    return SealRow(*values)
+def to_seal(values: Row) -> SignedSealRow:
+    return SignedSealRow(*values)

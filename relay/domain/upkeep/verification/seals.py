@@ -13,7 +13,7 @@ from localstore.core import seal as seals
 from localstore.core.errors import SvcError
 from relay.db.engine.database import Database, Tx
 from relay.domain.upkeep.rows import verification as rows
-from relay.domain.upkeep.rows.verification import SealRow
+from relay.domain.upkeep.rows.verification import SignedSealRow
 from relay.objects.store import ObjectStore
 
 PAGE = 500
@@ -61,7 +61,7 @@ async def _find_lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
 
 
 def _wrong_seals(
-    page: Sequence[SealRow],
+    page: Sequence[SignedSealRow],
     parents: dict[str, list[str]],
     generations: dict[str, int],
     lineages: dict[str, set[str]],
@@ -81,7 +81,7 @@ def _wrong_seals(
     return faults
 
 
-def _wrong_members(row: SealRow, parents: list[str], lineage: set[str]) -> list[str]:
+def _wrong_members(row: SignedSealRow, parents: list[str], lineage: set[str]) -> list[str]:
     raw = bytes(row.payload)
     payload = seals.decode(raw)
     seals.verify(raw, bytes(row.signature), bytes(row.public_key))
