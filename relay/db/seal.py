@@ -66,8 +66,10 @@ class SealDraft(msgspec.Struct, frozen=True, array_like=True):
 @dataclass(slots=True, frozen=True)
 class PrepareRow:
     """Seals that were prepared for a branch and wait for a signature. `purpose`: the operation that may make
-    them part of the branch. `subject`: the number of the proposal that they belong to, or None. `at_seq`:
-    number of the last live update in them."""
+    them part of the branch. `subject`: what the seals are for, as a text. For a merge it names the act,
+    the proposal's number, the merged seal and the strategy (`relay.domain.merging.subjects.About.to_text`);
+    for suggestions, the proposal's number and the threads (`relay.domain.proposal.suggestion`). Otherwise
+    None. `at_seq`: number of the last live update in them."""
 
     id: str
     purpose: Purpose

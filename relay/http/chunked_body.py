@@ -35,7 +35,7 @@ class ChunkedBody:
         self._stage = self._size
         self._left = self._chunks = self._received = 0
         self.ended = False
-        self.busy = False  # whether `take` stopped so that other requests have a turn
+        self.busy = False  # whether `read_content` stopped so that other requests have a turn
 
     def read_content(self, arrived: bytearray) -> bytes:
         """Take the content of the chunks that have arrived from the front of `arrived`, and return it.

@@ -15,7 +15,7 @@ from localstore.core.errors import Conflict
 from localstore.core.model.base import Model, Sent
 from localstore.core.model.history import Seal
 from localstore.core.model.limits import LARGE_ANSWER, REF_NAME_BYTES
-from localstore.core.model.proposal import Proposal
+from localstore.core.model.proposal import MergeStrategy, Proposal
 from localstore.core.model.seal import SealChange, SealId
 
 
@@ -46,8 +46,9 @@ class NotMergeable(Conflict):
         super().__init__(sentence, blocked_by=blocked_by, **extra)
 
 
-Strategy = Literal["squash", "rebase", "merge"]
-Way = Literal["fast_forward", "squash", "rebase", "merge", "update"]
+RequestedStrategy = Literal["squash", "rebase", "merge"]
+"""A strategy that a request names. A request without one asks for a fast-forward."""
+Strategy = Literal[MergeStrategy, "update"]
 """How a merge is made. `update`: the base comes into the branch."""
 Message = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -59,7 +60,7 @@ class MergePrepareRequest(Sent, frozen=True):
     proposal is blocked now."""
 
     device_key_id: str
-    strategy: Strategy | None = None
+    strategy: RequestedStrategy | None = None
     message: Message | None = None
     expected_head: SealId | None = None
     expected_base: SealId | None = None
@@ -95,7 +96,7 @@ class PreparedMerge(Model, frozen=True):
     the new seals' trees."""
 
     prepare_id: str
-    strategy: Way
+    strategy: Strategy
     base_seal: str
     head_seal: str
     merge_base: str | None

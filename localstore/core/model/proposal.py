@@ -94,12 +94,16 @@ class Reviewer(Model, frozen=True):
     stale: bool = False
 
 
+MergeStrategy = Literal["fast_forward", "squash", "rebase", "merge"]
+"""How a proposal is merged into its base."""
+
+
 class AutoMerge(Model, frozen=True):
     """A merge that `by` has signed in advance. It is carried out as soon as nothing blocks the proposal,
     unless the head or the base branch moves before that."""
 
     by: Actor
-    strategy: Literal["fast_forward", "squash", "rebase", "merge"]
+    strategy: MergeStrategy
     created_at: str
 
 

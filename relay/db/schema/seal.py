@@ -98,7 +98,7 @@ prepare = Table(
     metadata,
     Column("id", String, primary_key=True),
     Column("purpose", String, nullable=False),  # what may land it: seal, seals, merge, auto
-    Column("subject", String),  # what it is for beside the branch, as a proposal's number
+    Column("subject", String),  # what it is for, as a text (PrepareRow)
     Column("branch_id", ForeignKey("ref.id"), nullable=False, index=True),
     Column("account_id", String, nullable=False),
     Column("device_key_id", String, nullable=False),

@@ -8,25 +8,22 @@ from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.model import limits
 from localstore.core.model.access import (
     AlreadyCollaborator,
-    AlreadyDecided,
-    InviteExpired,
     RepoName,
 )
 from relay.base.clock import now_ms
 from relay.caller import Caller
 from relay.db import repo as repos
-from relay.db.engine.database import Row, Tx
-from relay.domain.access import through
+from relay.db.engine.database import Tx
+from relay.domain.access import organisation_roles
 from relay.domain.access.rows import access as rows
+from relay.domain.access.rows.access import RepoOfferRow
 from relay.domain.identity.rows import account as accounts
 from relay.domain.identity.rows.account import AccountRow
 
-OFFER_MS = limits.OFFER * 1000
 
-
-def repo_name_of(row: Row) -> RepoName:
-    """Id and full name of the repository in a row of an invitation or a transfer."""
-    return RepoName(id=row[1], full_name=f"{row[2]}/{row[3]}")
+def repo_name_of(row: RepoOfferRow) -> RepoName:
+    """Id and full name of the repository that an invitation or a transfer is about."""
+    return RepoName(id=row.repo_id, full_name=f"{row.owner_handle}/{row.name}")
 
 
 async def account_of(tx: Tx, handle: str, pointer: str) -> tuple[str, str]:
@@ -47,15 +44,6 @@ async def owner_of(tx: Tx, handle: str, pointer: str) -> AccountRow:
     return accounts.to_row(row)
 
 
-def require_pending(state: str, what: str) -> None:
-    """Raise AlreadyDecided or InviteExpired unless an offer in this state waits for an answer. `what`: the
-    kind of offer, in a word for the message."""
-    if state == "expired":
-        raise InviteExpired(f"this {what} was not answered in {limits.OFFER // 86400} days and has expired")
-    if state != "pending":
-        raise AlreadyDecided(f"this {what} was {state} before")
-
-
 async def add_collaborator(
     tx: Tx, caller: Caller, repo_id: str, account_id: str, role: str, *, on_request: bool = False
 ) -> None:
@@ -68,20 +56,15 @@ async def add_collaborator(
     if repo_row is None:
         raise NotFound
     collaborator = await tx.one(rows.COLLABORATOR, of_repo=repo_id, who=account_id)
-    by_org = (
-        collaborator is not None
-        and collaborator[3] != "owner"
-        and collaborator[5] is not None
-        and collaborator[6] is None
-    )
-    if repos.to_role(repo_row) is not None and not by_org:
+    has_base_role_only = collaborator is not None and rows.to_collaborator(collaborator).has_base_role_only
+    if repos.to_role(repo_row) is not None and not has_base_role_only:
         raise AlreadyCollaborator("this account has a role in the repository already")
     await require_room(tx, repo_id, invites=False)  # the account's own invitation may be one of them
-    if by_org:
+    if has_base_role_only:
         await tx.run(rows.REMOVE, of_repo=repo_id, who=account_id)
     values = {"repo_id": repo_id, "account_id": account_id, "role": role, "created_at": now_ms()}
     await tx.run(rows.ADD, **values)
-    role = await through.restore_role(tx, repo_id, account_id) or role
+    role = await organisation_roles.restore_role(tx, repo_id, account_id) or role
     await tx.run(rows.CANCEL_INVITE_OF, of_repo=repo_id, who=account_id)
     await tx.run(rows.DROP_REQUEST, of_repo=repo_id, who=account_id)
     data: dict[str, Any] = {"account": account_id, "role": role, **({"asked": True} if on_request else {})}

@@ -15,9 +15,10 @@ from relay.base.clock import now_ms, rfc3339
 from relay.caller import View
 from relay.db import paging
 from relay.db.engine.database import Row, Tx
-from relay.domain.access import through
+from relay.domain.access import organisation_roles
 from relay.domain.access.access import account_of, require_room
 from relay.domain.access.rows import access as rows
+from relay.domain.access.rows.access import CollaboratorRow, InviteRow
 
 
 async def page(view: View, query: PageQuery) -> Page[Collaborator]:
@@ -36,17 +37,16 @@ async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
         values = {"of_repo": view.repo.id, "who": who}
         had = await _require_own_role(tx, view, who)
         if invited is not None:
-            await tx.run(rows.SET_INVITED_ROLE, of_id=invited[0], new_role=body.role)
+            await tx.run(rows.SET_INVITED_ROLE, of_id=invited.id, new_role=body.role)
             await view.node.hub.announce(
-                tx, view.repo.id, "invite.change", audience="owner", invite=invited[0], role=body.role
+                tx, view.repo.id, "invite.change", audience="owner", invite=invited.id, role=body.role
             )
-            created = rfc3339(invited[11])
-            account = to_actor(*invited[4:7])
-            return Collaborator(account=account, role=body.role, created_at=created, state="pending")
-        if had is not None and had[5] is not None and had[6] is None:  # so far as a member alone
+            created = rfc3339(invited.created_at)
+            return Collaborator(account=invited.account, role=body.role, created_at=created, state="pending")
+        if had is not None and had.has_base_role_only:
             await require_room(tx, view.repo.id)
         await tx.run(rows.SET_ROLE, **values, new_role=body.role)
-        role = await through.restore_role(tx, view.repo.id, who)
+        role = await organisation_roles.restore_role(tx, view.repo.id, who)
         await view.node.hub.announce(
             tx, view.repo.id, "access.change", audience="owner", account=who, role=role
         )
@@ -62,14 +62,14 @@ async def remove(view: View, handle: str) -> None:
         who, invited = await _find_account(tx, view, handle)
         view.require_author(who)
         if invited is not None:
-            await tx.run(rows.END_INVITE, of_id=invited[0], new_state="cancelled")
+            await tx.run(rows.END_INVITE, of_id=invited.id, new_state="cancelled")
             await view.node.hub.announce(
-                tx, view.repo.id, "invite.cancel", audience="owner", invite=invited[0], account=who
+                tx, view.repo.id, "invite.cancel", audience="owner", invite=invited.id, account=who
             )
             return
         await _require_own_role(tx, view, who, remove=True)
         await tx.run(rows.REMOVE, of_repo=view.repo.id, who=who)
-        role = await through.restore_role(tx, view.repo.id, who)
+        role = await organisation_roles.restore_role(tx, view.repo.id, who)
         about: dict[str, Any] = {"audience": "owner", "account": who}
         if role is None:
             await view.node.hub.announce(tx, view.repo.id, "access.remove", **about)
@@ -77,9 +77,9 @@ async def remove(view: View, handle: str) -> None:
             await view.node.hub.announce(tx, view.repo.id, "access.change", **about, role=role)
 
 
-async def _find_account(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
+async def _find_account(tx: Tx, view: View, handle: str) -> tuple[str, InviteRow | None]:
     """Find a collaborator or an invited account of the repository by its handle; "me" means the caller.
-    Returns (account id, row of its open invitation); the row is None if the account has a role. Raises
+    Returns (account id, its open invitation); the invitation is None if the account has a role. Raises
     NotFound if it has neither a role nor an invitation. Raises Forbidden if the caller may not change other
     people's roles; this right is not needed to find the caller's own role."""
     if handle.removeprefix("@").lower() in ("me", view.me.handle):
@@ -94,30 +94,34 @@ async def _find_account(tx: Tx, view: View, handle: str) -> tuple[str, Row | Non
     invited = await tx.one(rows.OPEN_INVITE, **values, now=now_ms())
     if invited is None:
         raise NotFound
-    return who, invited
+    return who, rows.to_invite(invited)
 
 
-async def _require_own_role(tx: Tx, view: View, who: str, remove: bool = False) -> Row | None:
-    """Find the row of the collaborator `who`, whose role may be changed here; None if there is none. Raises
+async def _require_own_role(tx: Tx, view: View, who: str, remove: bool = False) -> CollaboratorRow | None:
+    """Find the collaborator `who`, whose role may be changed here; None if there is none. Raises
     ThroughOrganisation for an admin of the organisation that owns the repository. If the role is to be
     removed (`remove`), raises it also for a member who has only the base role."""
-    row = await tx.one(rows.COLLABORATOR, of_repo=view.repo.id, who=who)
-    if row is None or row[5] is None:
+    values = await tx.one(rows.COLLABORATOR, of_repo=view.repo.id, who=who)
+    if values is None:
+        return None
+    row = rows.to_collaborator(values)
+    if row.org_handle is None:
         return row
-    if row[3] == "owner":
+    if row.role == "owner":
         raise ThroughOrganisation(
-            f"@{row[1]} is an admin of {row[5]}, which owns {view.repo.full_name}; that is changed with: "
-            f"svc org member role {row[5]} {row[1]} member"
+            f"@{row.handle} is an admin of {row.org_handle}, which owns {view.repo.full_name}; "
+            f"that is changed with: svc org member role {row.org_handle} {row.handle} member"
         )
-    if remove and row[6] is None:
+    if remove and row.given is None:
         raise ThroughOrganisation(
-            f"@{row[1]} has the role {row[3]} as every member of {row[5]}; that is changed with: "
-            f"svc org edit {row[5]} --base-role none"
+            f"@{row.handle} has the role {row.role} as every member of {row.org_handle}; "
+            f"that is changed with: svc org edit {row.org_handle} --base-role none"
         )
     return row
 
 
-def _to_wire(row: Row) -> Collaborator:
-    id, handle, kind, role, created, by_org, _ = row
-    account = to_actor(id, handle, kind)
-    return Collaborator(account=account, role=role, created_at=rfc3339(created), through=by_org)
+def _to_wire(values: Row) -> Collaborator:
+    row = rows.to_collaborator(values)
+    account = to_actor(row.account_id, row.handle, row.kind)
+    created = rfc3339(row.created_at)
+    return Collaborator(account=account, role=row.role, created_at=created, through=row.org_handle)

@@ -11,24 +11,24 @@ from localstore.core.model.access import (
     InvitePending,
 )
 from localstore.core.model.base import Page, PageQuery
-from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
 from relay.db import paging
 from relay.db import repo as repos
-from relay.db.engine.database import Row, Tx
+from relay.db.engine.database import Row
 from relay.domain.access.access import (
-    OFFER_MS,
     account_of,
     add_collaborator,
     repo_name_of,
-    require_pending,
     require_room,
 )
+from relay.domain.access.offer import OFFER_MS, Offers
 from relay.domain.access.rows import access as rows
+from relay.domain.access.rows.access import InviteRow
 
 DAY = 24 * 3600_000
+_INVITES = Offers("invitation", rows.INVITE, rows.to_invite)
 
 
 async def page(view: View, query: PageQuery) -> Page[Invite]:
@@ -93,21 +93,21 @@ async def create(view: View, body: InviteCreate) -> Invite:
         await view.node.hub.announce(
             tx, view.repo.id, "invite.create", audience="owner", invite=invite_id, account=who, role=body.role
         )
-        return await _read_invite(tx, invite_id)
+        return _row_to_wire(await _INVITES.find(tx.one, invite_id))
 
 
 async def cancel(view: View, invite: str) -> Invite:
     """Cancel an invitation"""
     async with view.write() as tx:
-        row = await tx.one(rows.INVITE, id=invite, now=now_ms())
-        if row is None or row[1] != view.repo.id:
+        row = await _INVITES.find(tx.one, invite)
+        if row.repo_id != view.repo.id:
             raise NotFound
-        require_pending(row[10], "invitation")
+        _INVITES.require_open(row)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="cancelled")
         await view.node.hub.announce(
-            tx, view.repo.id, "invite.cancel", audience="owner", invite=invite, account=row[4]
+            tx, view.repo.id, "invite.cancel", audience="owner", invite=invite, account=row.account_id
         )
-        return await _read_invite(tx, invite)
+        return _row_to_wire(await _INVITES.find(tx.one, invite))
 
 
 async def accept(caller: Caller, invite: str) -> Invite:
@@ -115,19 +115,21 @@ async def accept(caller: Caller, invite: str) -> Invite:
 
     Raises NotFound for an invitation of somebody else.
     """
-    repo_id = await _repo_of(caller, invite)
+    me = caller.me.account_id
+    repo_id = (await _INVITES.find(caller.node.db.lookup, invite, to=me)).repo_id
     async with caller.write(repo_name(repo_id)) as tx:
-        row = await _find_my_invite(tx, caller, invite)
+        row = await _INVITES.find_open(tx.one, invite, to=me)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="accepted")
-        await add_collaborator(tx, caller, repo_id, caller.me.account_id, row[14])
-        return await _read_invite(tx, invite)
+        await add_collaborator(tx, caller, repo_id, me, row.role)
+        return _row_to_wire(await _INVITES.find(tx.one, invite))
 
 
 async def decline(caller: Caller, invite: str) -> Invite:
     """Decline an invitation"""
-    repo_id = await _repo_of(caller, invite)
+    me = caller.me.account_id
+    repo_id = (await _INVITES.find(caller.node.db.lookup, invite, to=me)).repo_id
     async with caller.write(repo_name(repo_id)) as tx:
-        row = await _find_my_invite(tx, caller, invite)
+        row = await _INVITES.find_open(tx.one, invite, to=me)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="declined")
         await caller.node.hub.announce(
             tx,
@@ -135,43 +137,24 @@ async def decline(caller: Caller, invite: str) -> Invite:
             "invite.decline",
             audience="owner",
             invite=invite,
-            account=caller.me.account_id,
-            told=row[7],
+            account=me,
+            told=row.sender_id,
         )
-        return await _read_invite(tx, invite)
+        return _row_to_wire(await _INVITES.find(tx.one, invite))
 
 
-async def _repo_of(caller: Caller, invite: str) -> str:
-    row = await caller.node.db.lookup(rows.INVITE, id=invite, now=now_ms())
-    if row is None or row[4] != caller.me.account_id:
-        raise NotFound
-    return str(row[1])
+def _to_wire(values: Row) -> Invite:
+    return _row_to_wire(rows.to_invite(values))
 
 
-async def _find_my_invite(tx: Tx, caller: Caller, invite: str) -> Row:
-    """The row of an open invitation of the caller. Raises NotFound, AlreadyDecided or InviteExpired."""
-    row = await tx.one(rows.INVITE, id=invite, now=now_ms())
-    if row is None or row[4] != caller.me.account_id:
-        raise NotFound
-    require_pending(row[10], "invitation")
-    return row
-
-
-async def _read_invite(tx: Tx, invite: str) -> Invite:
-    row = await tx.one(rows.INVITE, id=invite, now=now_ms())
-    if row is None:
-        raise NotFound
-    return _to_wire(row)
-
-
-def _to_wire(row: Row) -> Invite:
+def _row_to_wire(row: InviteRow) -> Invite:
     return Invite(
-        id=row[0],
+        id=row.id,
         repo=repo_name_of(row),
-        account=to_actor(*row[4:7]),
-        inviter=to_actor(*row[7:10]),
-        role=row[14],
-        state=row[10],
-        created_at=rfc3339(row[11]),
-        expires_at=rfc3339(row[12]),
+        account=row.account,
+        inviter=row.sender,
+        role=row.role,
+        state=row.state,
+        created_at=rfc3339(row.created_at),
+        expires_at=rfc3339(row.valid_until),
     )

@@ -19,8 +19,9 @@ from relay.base.ids import new_account_id
 from relay.caller import Caller
 from relay.db import paging
 from relay.db.engine.database import Row, Tx
+from relay.domain.access.organisation_roles import set_base_role, write_all
 from relay.domain.access.rows import organisation as rows
-from relay.domain.access.through import set_base_role, write_all
+from relay.domain.access.rows.organisation import OrganisationRow
 from relay.domain.identity import account as accounts
 from relay.domain.identity import audit
 
@@ -52,14 +53,15 @@ async def create(caller: Caller, body: OrganisationCreate) -> Organisation:
 async def get(caller: Caller, org: str) -> Organisation:
     """An organisation that the caller is a member of"""
     async with caller.read() as tx:
-        return _to_wire(await member_of(tx, caller, org))
+        return _row_to_wire(await member_of(tx, caller, org))
 
 
 async def update(caller: Caller, org: str, body: OrganisationChange) -> Organisation:
     """Change the handle of an organisation, or the role that all members have in all its repositories"""
     handle = None if body.handle is None else names.handle(body.handle)
     async with caller.read() as tx:
-        org_id, former, *_ = await admin_of(tx, caller, org)
+        row = await admin_of(tx, caller, org)
+    org_id, former = row.id, row.handle
 
     async def act(tx: Tx) -> Organisation:
         await admin_again(tx, caller, org_id, org)
@@ -82,7 +84,8 @@ async def delete(caller: Caller, org: str) -> None:
     The handle becomes free again.
     """
     async with caller.read() as tx:
-        org_id, handle, *_ = await admin_of(tx, caller, org)
+        row = await admin_of(tx, caller, org)
+    org_id, handle = row.id, row.handle
 
     async def act(tx: Tx) -> None:
         await admin_again(tx, caller, org_id, org)
@@ -105,29 +108,28 @@ async def delete(caller: Caller, org: str) -> None:
     await write_all(caller, org_id, act)
 
 
-async def member_of(tx: Tx, caller: Caller, org: str) -> Row:
-    """The row of an organisation for one of its members: id, handle, the caller's role, number of members,
-    creation time, base role. Raises NotFound if the caller is not a member."""
+async def member_of(tx: Tx, caller: Caller, org: str) -> OrganisationRow:
+    """Find an organisation of the caller. Raises NotFound if the caller is not a member."""
     handle = org.removeprefix("@").lower()
-    row = await tx.one(rows.BY_HANDLE, handle=handle, who=caller.me.account_id)
-    if row is None:
+    values = await tx.one(rows.BY_HANDLE, handle=handle, who=caller.me.account_id)
+    if values is None:
         raise NotFound
-    return row
+    return rows.to_row(values)
 
 
-async def admin_of(tx: Tx, caller: Caller, org: str) -> Row:
-    """The row of an organisation for an admin, with the columns that `member_of` returns. Raises NotFound if
-    the caller is not a member, and Forbidden if the caller is a member but no admin."""
+async def admin_of(tx: Tx, caller: Caller, org: str) -> OrganisationRow:
+    """Find an organisation that the caller is an admin of. Raises NotFound if the caller is not a member, and
+    Forbidden if the caller is a member but no admin."""
     row = await member_of(tx, caller, org)
-    if row[2] != "admin":
-        raise Forbidden(f"this needs an admin of {row[1]}; to see them: svc org member list {row[1]}")
+    if row.role != "admin":
+        raise Forbidden(f"this needs an admin of {row.handle}; to see them: svc org member list {row.handle}")
     return row
 
 
 async def admin_again(tx: Tx, caller: Caller, org_id: str, org: str) -> None:
     """Check inside a write transaction that the caller is still an admin, and that `org` still names this
     organisation. Raises NotFound or Forbidden."""
-    if (await admin_of(tx, caller, org))[0] != org_id:
+    if (await admin_of(tx, caller, org)).id != org_id:
         raise NotFound
 
 
@@ -138,19 +140,22 @@ async def require_few(tx: Tx, who: str, new: int = 1) -> None:
 
 
 async def _read_organisation(tx: Tx, caller: Caller, org_id: str) -> Organisation:
-    row = await tx.one(rows.BY_ID, of_org=org_id, who=caller.me.account_id)
-    if row is None:
+    values = await tx.one(rows.BY_ID, of_org=org_id, who=caller.me.account_id)
+    if values is None:
         raise NotFound
-    return _to_wire(row)
+    return _to_wire(values)
 
 
-def _to_wire(row: Row) -> Organisation:
-    id, handle, role, members, created, base = row
+def _to_wire(values: Row) -> Organisation:
+    return _row_to_wire(rows.to_row(values))
+
+
+def _row_to_wire(row: OrganisationRow) -> Organisation:
     return Organisation(
-        id=id,
-        handle=handle,
-        role=role,
-        members=members,
-        created_at=rfc3339(created),
-        base_role=base or "none",
+        id=row.id,
+        handle=row.handle,
+        role=row.role,
+        members=row.members,
+        created_at=rfc3339(row.created_at),
+        base_role=row.base_role or "none",
     )

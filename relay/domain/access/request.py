@@ -4,6 +4,7 @@ looks it up only after the answer was sent.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from localstore.core.errors import NotFound
@@ -24,9 +25,10 @@ from relay.base.ids import new_id
 from relay.caller import Caller, View, repo_name
 from relay.db import paging
 from relay.db import repo as repos
-from relay.db.engine.database import Author, Row, Tx
+from relay.db.engine.database import Author, Look, Row, Tx
 from relay.domain.access.access import add_collaborator
 from relay.domain.access.rows import access as rows
+from relay.domain.access.rows.access import RequestRow
 from relay.http.limiter import Attempts
 from relay.node import Node
 
@@ -77,17 +79,18 @@ async def grant(caller: Caller, request_id: str, body: AccessGrant) -> AccessReq
     """
     async with caller.write(repo_name(await _repo_of(caller, request_id))) as tx:
         row = await _find_open_request(tx, caller, request_id)
-        who, role, repo_id = row[1], body.role or row[4], row[8]
+        who, role, repo_id = row.account_id, body.role or row.role, row.repo_id
         await tx.run(rows.END_REQUEST, of_id=request_id, new_state="granted")
         collaborator = await tx.one(rows.COLLABORATOR, of_repo=repo_id, who=who)
         if collaborator is None:
             await add_collaborator(tx, caller, repo_id, who, role, on_request=True)
-        elif body.role is not None or RANK[role] > RANK[collaborator[3]]:  # less only if the owner says so
+        # A lower role only if the owner names it.
+        elif body.role is not None or RANK[role] > RANK[rows.to_collaborator(collaborator).role]:
             await tx.run(rows.SET_ROLE, of_repo=repo_id, who=who, new_role=role)
             await caller.node.hub.announce(
                 tx, repo_id, "access.change", audience="owner", account=who, role=role, asked=True
             )
-        return _to_wire((*row[:6], "granted", *row[7:]))
+        return _row_to_wire(replace(row, state="granted"))
 
 
 async def decline(caller: Caller, request_id: str) -> AccessRequest:
@@ -96,9 +99,9 @@ async def decline(caller: Caller, request_id: str) -> AccessRequest:
         row = await _find_open_request(tx, caller, request_id)
         await tx.run(rows.END_REQUEST, of_id=request_id, new_state="declined")
         await caller.node.hub.announce(
-            tx, row[8], "access.decline", audience="owner", request=request_id, account=row[1]
+            tx, row.repo_id, "access.decline", audience="owner", request=request_id, account=row.account_id
         )
-        return _to_wire((*row[:6], "declined", *row[7:]))
+        return _row_to_wire(replace(row, state="declined"))
 
 
 async def _store_request(node: Node, data: dict[str, Any]) -> None:
@@ -144,32 +147,43 @@ async def _store_request(node: Node, data: dict[str, Any]) -> None:
 
 async def _repo_of(caller: Caller, request: str) -> str:
     """The id of the repository of a request. Raises NotFound unless the caller owns the repository."""
-    row = await caller.node.db.lookup(rows.REQUEST, id=request)
-    if row is None:
-        raise NotFound
-    owned = await caller.node.db.lookup(repos.VISIBLE, id=row[8], account=caller.me.account_id)
+    row = await _find_request(caller.node.db.lookup, request)
+    owned = await caller.node.db.lookup(repos.VISIBLE, id=row.repo_id, account=caller.me.account_id)
     if owned is None or caller.role_of(owned) != "owner":
         raise NotFound
-    return str(row[8])
+    return row.repo_id
 
 
-async def _find_open_request(tx: Tx, caller: Caller, request: str) -> Row:
-    """The row of an open request for access. Raises NotFound unless the caller owns the repository, and
+async def _find_open_request(tx: Tx, caller: Caller, request: str) -> RequestRow:
+    """Find an open request for access. Raises NotFound unless the caller owns the repository, and
     AlreadyDecided if the request is not open."""
-    row = await tx.one(rows.REQUEST, id=request)
-    if row is None:
-        raise NotFound
-    owned = await caller.recheck(tx, row[8])
+    row = await _find_request(tx.one, request)
+    owned = await caller.recheck(tx, row.repo_id)
     if owned[0] is None or caller.role_of(owned) != "owner":
         raise NotFound
-    if row[6] != "pending":
-        raise AlreadyDecided(f"this request was {row[6]} before")
+    if row.state != "pending":
+        raise AlreadyDecided(f"this request was {row.state} before")
     return row
 
 
-def _to_wire(row: Row | tuple[Any, ...]) -> AccessRequest:
-    id, who, handle, kind, role, note, state, created, _ = row
-    account = to_actor(who, handle, kind)
+async def _find_request(look: Look, request: str) -> RequestRow:
+    values = await look(rows.REQUEST, id=request)
+    if values is None:
+        raise NotFound
+    return rows.to_request(values)
+
+
+def _to_wire(values: Row) -> AccessRequest:
+    return _row_to_wire(rows.to_request(values))
+
+
+def _row_to_wire(row: RequestRow) -> AccessRequest:
+    account = to_actor(row.account_id, row.handle, row.kind)
     return AccessRequest(
-        id=id, account=account, role=role, note=note, state=state, created_at=rfc3339(created)
+        id=row.id,
+        account=account,
+        role=row.role,
+        note=row.note,
+        state=row.state,
+        created_at=rfc3339(row.created_at),
     )

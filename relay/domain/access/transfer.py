@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.model import limits
 from localstore.core.model.access import Transfer, TransferCreate, TransferPending
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.repo import NameTaken
-from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
@@ -18,13 +17,17 @@ from relay.db import paging
 from relay.db import repo as repos
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow
-from relay.domain.access import through
-from relay.domain.access.access import OFFER_MS, owner_of, repo_name_of, require_pending
+from relay.domain.access import organisation_roles
+from relay.domain.access.access import owner_of, repo_name_of
+from relay.domain.access.offer import OFFER_MS, Offers
+from relay.domain.access.organisation_roles import acts_for
 from relay.domain.access.rows import access as rows
-from relay.domain.access.through import acts_for
+from relay.domain.access.rows.access import RepoOfferRow
 from relay.domain.attention import social
 from relay.domain.identity.rows import account as accounts
 from relay.domain.webhook import webhook as webhooks
+
+_TRANSFERS = Offers("transfer", rows.TRANSFER, rows.to_transfer)
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[Transfer]:
@@ -69,7 +72,7 @@ async def create(view: View, body: TransferCreate) -> Transfer:
         await view.node.hub.announce(
             tx, view.repo.id, "transfer.create", audience="owner", transfer=transfer_id, account=who
         )
-        return await _read_transfer(tx, transfer_id)
+        return _row_to_wire(await _TRANSFERS.find(tx.one, transfer_id))
 
 
 async def accept(caller: Caller, transfer: str) -> Transfer:
@@ -81,16 +84,16 @@ async def accept(caller: Caller, transfer: str) -> Transfer:
     """
     before = await _find_my_transfer(caller, transfer)
     async with caller.write(
-        repo_name(before[1]), account_name(before[4]), account_name(before[13])
+        repo_name(before.repo_id), account_name(before.account_id), account_name(before.owner_id)
     ) as tx:  # whose names are taken and reserved, and whose quotas count
-        row = await _find_pending(tx, transfer)
-        if not await acts_for(tx, row[4], caller.me.account_id):
+        row = await _TRANSFERS.find_open(tx.one, transfer)
+        if not await acts_for(tx, row.account_id, caller.me.account_id):
             raise NotFound
-        repo_row = await tx.one(repos.ONE, id=row[1], account=caller.me.account_id)
-        if repo_row is None or row[5] is None or row[13] != before[13]:
+        repo_row = await tx.one(repos.ONE, id=row.repo_id, account=caller.me.account_id)
+        if repo_row is None or row.account_handle is None or row.owner_id != before.owner_id:
             raise NotFound
         old = repos.to_row(repo_row)
-        await _change_owner(tx, caller, old, row[4], row[5])
+        await _change_owner(tx, caller, old, row.account_id, row.account_handle)
         await tx.run(rows.END_TRANSFER, of_id=transfer, new_state="accepted")
         await caller.node.hub.announce(
             tx,
@@ -98,10 +101,10 @@ async def accept(caller: Caller, transfer: str) -> Transfer:
             "repo.transfer",
             audience="reader",
             transfer=transfer,
-            account=row[4],
+            account=row.account_id,
             sender=old.owner_id,
         )
-        return await _read_transfer(tx, transfer)
+        return _row_to_wire(await _TRANSFERS.find(tx.one, transfer))
 
 
 async def decline(caller: Caller, transfer: str) -> Transfer:
@@ -109,7 +112,7 @@ async def decline(caller: Caller, transfer: str) -> Transfer:
 
     Only the account that the repository was offered to may decline. For an organisation, its admins may.
     """
-    return await _end_transfer(caller, transfer, (4,), "declined", "transfer.decline")
+    return await _end_transfer(caller, transfer, _recipient, "declined", "transfer.decline")
 
 
 async def cancel(caller: Caller, transfer: str) -> Transfer:
@@ -117,25 +120,39 @@ async def cancel(caller: Caller, transfer: str) -> Transfer:
 
     The account that offered the repository may cancel, and so may the repository's owner.
     """
-    return await _end_transfer(caller, transfer, (7, 13), "cancelled", "transfer.cancel")
+    return await _end_transfer(caller, transfer, _givers, "cancelled", "transfer.cancel")
+
+
+def _recipient(row: RepoOfferRow) -> tuple[str, ...]:
+    return (row.account_id,)
+
+
+def _givers(row: RepoOfferRow) -> tuple[str, ...]:
+    return row.sender_id, row.owner_id
 
 
 async def _end_transfer(
-    caller: Caller, transfer: str, whose: tuple[int, ...], state: str, kind: str
+    caller: Caller, transfer: str, whose: Callable[[RepoOfferRow], tuple[str, ...]], state: str, kind: str
 ) -> Transfer:
-    """End an open transfer and announce an event of the kind `kind`. `whose`: indexes of the row's columns
-    with the accounts that may end it. `state`: the new state of the transfer."""
+    """End an open transfer and announce an event of the kind `kind`. `whose`: returns the ids of the accounts
+    that may end a transfer. `state`: the new state of the transfer."""
     before = await _find_my_transfer(caller, transfer)
-    owners = [account_name(before[index]) for index in whose]  # who is an admin of these stays so meanwhile
-    async with caller.write(repo_name(before[1]), *owners) as tx:
-        row = await _find_pending(tx, transfer)
-        if not await _acts_for_any(tx, [row[index] for index in whose], caller.me.account_id):
+    owners = [account_name(owner) for owner in whose(before)]  # who is an admin of these stays so meanwhile
+    async with caller.write(repo_name(before.repo_id), *owners) as tx:
+        row = await _TRANSFERS.find_open(tx.one, transfer)
+        if not await _acts_for_any(tx, whose(row), caller.me.account_id):
             raise NotFound
         await tx.run(rows.END_TRANSFER, of_id=transfer, new_state=state)
         await caller.node.hub.announce(
-            tx, row[1], kind, audience="owner", transfer=transfer, account=row[4], told=row[7]
+            tx,
+            row.repo_id,
+            kind,
+            audience="owner",
+            transfer=transfer,
+            account=row.account_id,
+            told=row.sender_id,
         )
-        return await _read_transfer(tx, transfer)
+        return _row_to_wire(await _TRANSFERS.find(tx.one, transfer))
 
 
 async def _change_owner(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: str) -> None:
@@ -146,7 +163,7 @@ async def _change_owner(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: 
     if holder is not None and holder != old.id:
         raise NameTaken(f"{handle}/{old.name} is reserved for a repository that was renamed")
     await quota.transfer(tx, old.id, old.owner_id, new, caller.node.config.quota)
-    await through.withdraw_roles_of_members(tx, old.id)
+    await organisation_roles.withdraw_roles_of_members(tx, old.id)
     await tx.run(rows.REMOVE, of_repo=old.id, who=new)
     await tx.run(rows.CANCEL_INVITE_OF, of_repo=old.id, who=new)
     try:
@@ -158,7 +175,7 @@ async def _change_owner(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: 
         ) from None
     if await tx.value(accounts.KIND, id=old.owner_id) != "org":  # an organisation has no roles elsewhere
         await tx.run(rows.ADD, repo_id=old.id, account_id=old.owner_id, role="admin", created_at=now)
-    await through.grant_roles_to_members(tx, old.id)
+    await organisation_roles.grant_roles_to_members(tx, old.id)
     await social.watch_own(tx, old.id, caller.me.account_id)
     await webhooks.switch_off_all(tx, old.id)
     until = now + limits.ALIAS * 1000
@@ -167,13 +184,12 @@ async def _change_owner(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: 
     await tx.run(repos.ALIAS_INSERT, owner=old.owner, name=old.name, repo_id=old.id, expires_at=until)
 
 
-async def _find_my_transfer(caller: Caller, transfer: str) -> Row:
-    """The row of a transfer. Raises NotFound unless the caller acts for the sender, the old owner or the new
+async def _find_my_transfer(caller: Caller, transfer: str) -> RepoOfferRow:
+    """Find a transfer. Raises NotFound unless the caller acts for the sender, the old owner or the new
     owner."""
     async with caller.read() as tx:
-        row = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
-        me = caller.me.account_id
-        if row is None or not await _acts_for_any(tx, (row[4], row[7], row[13]), me):
+        row = await _TRANSFERS.find(tx.one, transfer)
+        if not await _acts_for_any(tx, (*_recipient(row), *_givers(row)), caller.me.account_id):
             raise NotFound
     return row
 
@@ -182,30 +198,18 @@ async def _acts_for_any(tx: Tx, owners: Sequence[str], who: str) -> bool:
     return any([await acts_for(tx, owner, who) for owner in owners])
 
 
-async def _find_pending(tx: Tx, transfer: str) -> Row:
-    """The row of an open transfer. Raises NotFound, AlreadyDecided or InviteExpired."""
-    row = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
-    if row is None:
-        raise NotFound
-    require_pending(row[10], "transfer")
-    return row
+def _to_wire(values: Row) -> Transfer:
+    return _row_to_wire(rows.to_transfer(values))
 
 
-async def _read_transfer(tx: Tx, transfer: str) -> Transfer:
-    row = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
-    if row is None:
-        raise NotFound
-    return _to_wire(row)
-
-
-def _to_wire(row: Row) -> Transfer:
+def _row_to_wire(row: RepoOfferRow) -> Transfer:
     return Transfer(
-        id=row[0],
+        id=row.id,
         repo=repo_name_of(row),
-        to=to_actor(*row[4:7]),
-        sender=to_actor(*row[7:10]),
-        state=row[10],
-        created_at=rfc3339(row[11]),
-        expires_at=rfc3339(row[12]),
-        org=row[6] == "org",
+        to=row.account,
+        sender=row.sender,
+        state=row.state,
+        created_at=rfc3339(row.created_at),
+        expires_at=rfc3339(row.valid_until),
+        org=row.account_kind == "org",
     )

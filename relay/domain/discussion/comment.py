@@ -13,13 +13,14 @@ from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View, account_name
 from relay.db.collaboration import issue as issues
-from relay.db.engine.database import Row, Tx
+from relay.db.engine.database import Tx
 from relay.db.paging import Cursor, page_size
 from relay.domain.attention.mentions import find_new_mentions
 from relay.domain.discussion import posting, sight, subject
 from relay.domain.discussion import reaction_counts as reaction
 from relay.domain.discussion.rows import comment as rows
 from relay.domain.discussion.rows import thread as threads
+from relay.domain.discussion.rows.comment import CommentRow
 from relay.domain.discussion.subject import Subject
 
 
@@ -35,7 +36,7 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Comment]:
         else:
             after = dict(zip(rows.PAGE.names, Cursor.read(query.cursor, *rows.PAGE.blank), strict=True))
             comment_rows = await tx.all(rows.PAGE.next, **values, **after)
-        items = await _to_wire(tx, view, issue.number, comment_rows[:size])
+        items = await _to_wire(tx, view, issue.number, [rows.to_row(row) for row in comment_rows[:size]])
     more = len(comment_rows) > size
     next_cursor = Cursor.write(*rows.PAGE.key(comment_rows[size - 1])) if more else None
     return Page(items=items, next_cursor=next_cursor)
@@ -84,11 +85,11 @@ async def edit(view: View, number: str, comment: str, body: CommentBody) -> Comm
     posting.require_short(body.body, "/body")
     async with view.write() as tx:
         issue, row = await find(tx, view, number, comment)
-        view.require_author(row[1])
-        values = {"of_repo": view.repo.id, "of_number": issue.number, "comment": row[0]}
+        view.require_author(row.author_id)
+        values = {"of_repo": view.repo.id, "of_number": issue.number, "comment": row.id}
         await tx.run(rows.EDIT, **values, new_body=body.body, now=now_ms())
-        await _announce(tx, view, "edit", issue.number, row, **find_new_mentions(row[4], body.body))
-        return await one_to_wire(tx, view, issue.number, row[0])
+        await _announce(tx, view, "edit", issue.number, row, **find_new_mentions(row.body, body.body))
+        return await one_to_wire(tx, view, issue.number, row.id)
 
 
 async def delete(view: View, number: str, comment: str) -> None:
@@ -99,28 +100,30 @@ async def delete(view: View, number: str, comment: str) -> None:
     """
     async with view.write() as tx:
         issue, row = await find(tx, view, number, comment)
-        view.require_author(row[1])
-        values = {"of_repo": view.repo.id, "of_number": issue.number, "comment": row[0]}
+        view.require_author(row.author_id)
+        values = {"of_repo": view.repo.id, "of_number": issue.number, "comment": row.id}
         await tx.run(rows.DELETE, **values, now=now_ms())
         await tx.run(rows.DROP, **values)
         await _announce(tx, view, "delete", issue.number, row)
-        thread = row[8]
+        thread = row.thread_id
         if thread is None:
             await _count(tx, view, issue.number, -1)
         elif not await tx.value(rows.LEFT_IN_THREAD, thread=thread):
             await tx.run(threads.DELETE, of_repo=view.repo.id, of_number=issue.number, thread=thread)
 
 
-async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Subject, Row]:
-    """Find a comment on an issue or proposal. Returns (issue or proposal, row of the comment). Raises
-    NotFound also for a draft of another author, and for a comment in a thread that the caller does not
-    see."""
+async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Subject, CommentRow]:
+    """Find a comment on an issue or proposal. Returns (issue or proposal, comment). Raises NotFound also for
+    a draft of another author, and for a comment in a thread that the caller does not see."""
     issue = await subject.find(tx, view, number)
-    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=issue.number, comment=comment)
-    if row is None or (row[7] and row[1] != sight.account_id_of(view)):
+    values = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=issue.number, comment=comment)
+    if values is None:
         raise NotFound
-    if row[8] is not None:
-        await sight.find(tx, view, issue.number, row[8])
+    row = rows.to_row(values)
+    if row.draft and row.author_id != sight.account_id_of(view):
+        raise NotFound
+    if row.thread_id is not None:
+        await sight.find(tx, view, issue.number, row.thread_id)
     return issue, row
 
 
@@ -129,10 +132,10 @@ async def of_threads(tx: Tx, view: View, number: int, ids: list[str]) -> dict[st
     if not ids:
         return {}
     values = {"of_repo": view.repo.id, "of_number": number, "threads": ids, "me": sight.account_id_of(view)}
-    comment_rows = await tx.all(rows.OF_THREADS, **values)
+    comment_rows = [rows.to_row(row) for row in await tx.all(rows.OF_THREADS, **values)]
     by_thread: dict[str, list[Comment]] = {}
     for row, comment in zip(comment_rows, await _to_wire(tx, view, number, comment_rows), strict=True):
-        by_thread.setdefault(row[8], []).append(comment)
+        by_thread.setdefault(str(row.thread_id), []).append(comment)
     return by_thread
 
 
@@ -142,31 +145,31 @@ async def one_to_wire(tx: Tx, view: View, number: int, comment: str) -> Comment:
     return (await _to_wire(tx, view, number, [row]))[0]
 
 
-async def _announce(tx: Tx, view: View, verb: str, number: int, row: Row, **data: Any) -> None:
+async def _announce(tx: Tx, view: View, verb: str, number: int, row: CommentRow, **data: Any) -> None:
     """Write the event `comment.VERB` about a comment, or `thread.VERB` if the comment is in a thread. Nothing
     is written for a draft, which only its author sees."""
-    if row[8] is None:
-        await view.node.hub.announce(tx, view.repo.id, f"comment.{verb}", number=number, id=row[0], **data)
-    elif not row[7]:
-        thread = await sight.find(tx, view, number, row[8])
-        await sight.announce(tx, view, f"thread.{verb}", number, thread, id=row[0], **data)
+    if row.thread_id is None:
+        await view.node.hub.announce(tx, view.repo.id, f"comment.{verb}", number=number, id=row.id, **data)
+    elif not row.draft:
+        thread = await sight.find(tx, view, number, row.thread_id)
+        await sight.announce(tx, view, f"thread.{verb}", number, thread, id=row.id, **data)
 
 
 async def _count(tx: Tx, view: View, number: int, more: int) -> None:
     await tx.run(issues.COMMENTED, of_repo=view.repo.id, of_number=number, more=more, now=now_ms())
 
 
-async def _to_wire(tx: Tx, view: View, number: int, comment_rows: list[Row]) -> list[Comment]:
-    reactions = await reaction.on_comments(tx, view, number, [row[0] for row in comment_rows])
+async def _to_wire(tx: Tx, view: View, number: int, comment_rows: list[CommentRow]) -> list[Comment]:
+    reactions = await reaction.on_comments(tx, view, number, [row.id for row in comment_rows])
     return [
         Comment(
-            id=comment_id,
-            author=to_actor(author, handle, kind),
-            body=body,
-            reactions=reactions[comment_id],
-            created_at=rfc3339(created),
-            updated_at=rfc3339(updated),
-            draft=bool(draft),
+            id=row.id,
+            author=to_actor(row.author_id, row.author_handle, row.author_kind),
+            body=row.body,
+            reactions=reactions[row.id],
+            created_at=rfc3339(row.created_at),
+            updated_at=rfc3339(row.updated_at),
+            draft=bool(row.draft),
         )
-        for comment_id, author, handle, kind, body, created, updated, draft, _ in comment_rows
+        for row in comment_rows
     ]

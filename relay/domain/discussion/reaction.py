@@ -34,7 +34,7 @@ async def _set(view: View, number: str, name: str, comment: str | None, given: b
             n = (await subject.find(tx, view, number)).number
         else:
             of, row = await comments.find(tx, view, number, comment)
-            n, thread = of.number, row[8]
+            n, thread = of.number, row.thread_id
         about: dict[str, Any] = {"of_repo": view.repo.id, "of_number": n, "comment": key}
         has = await tx.one(rows.HAS_REACTED, **about, reaction=name, me=me) is not None
         if given and not has:

@@ -32,8 +32,9 @@ from relay.db import history as walks
 from relay.db import seal as seals
 from relay.db.engine.database import Tx
 from relay.db.seal import SealRow
-from relay.domain.git import process, rows
+from relay.domain.git import process
 from relay.domain.git.cache import Cache, Exported, Ref, fingerprint_of, without_clashes
+from relay.domain.git.rows import reading as rows
 from relay.domain.history import sealed
 from relay.domain.storage import chunked
 

@@ -16,10 +16,11 @@ from relay.base.logs import logger
 from relay.caller import Caller, View
 from relay.db import repo as repos
 from relay.db.engine.database import Tx
-from relay.domain.git import process, rows
+from relay.domain.git import process
 from relay.domain.git.build import Unfinished, build, refs_of
 from relay.domain.git.cache import Cache, fingerprint_of, list_caches, size_of
 from relay.domain.git.reading import PackStream, read
+from relay.domain.git.rows import reading as rows
 from relay.domain.history import sealed
 from relay.events import log
 from relay.events.jobs import SECOND, Pace

@@ -15,7 +15,7 @@ from localstore.core.tree import TreeEntry
 from relay.caller import View
 from relay.db.seal import SealRow
 from relay.domain.history import sealed
-from relay.domain.history.history import cache_control_of, etag_of
+from relay.domain.history.files import cache_control_of, etag_of
 from relay.http.routing import Reply
 from relay.memory import tarred
 from relay.memory.tarred import ArchivePart, FilePiece

@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-import msgspec
-
 from localstore.core.diff import blame as kernel
 from localstore.core.errors import NotFound, NotText, TooLarge
 from localstore.core.model.history import Blame, BlameRange
@@ -26,20 +24,17 @@ from relay.caller import View
 from relay.db import seal as seals
 from relay.db.engine.database import Row
 from relay.db.seal import SealRow
-from relay.domain.history import renames, sealed
+from relay.domain.history import blame_cache, renames, sealed
 from relay.domain.history.history import load_seals as seal_rows
 from relay.domain.history.rows import blame as rows
 from relay.domain.history.wire import to_wire
 from relay.memory import texts as heavy
-from relay.memory.owners import FilteredKey
 from relay.memory.texts import Owners
 
 KEEP_EVERY = 64  # versions between cached owners of a long history
 AT_ONCE, AT_ONCE_BYTES = 32, 8 * MIB  # versions whose text is read together
 FIRST_STEPS = 64  # seals searched for versions at first
 READ = (*LISTED, "squash")  # strategies whose sources own lines; a rebased seal owns its own
-CACHED_BYTES = 8 * MIB  # of the encoded owners of one version; longer ones are computed each time
-CACHED_BYTES_OF_REPO, CACHED_OF_REPO = 64 * MIB, 5000  # bytes, and versions of files
 DEEPEST = 50  # nested histories that are followed at once
 
 
@@ -387,76 +382,20 @@ async def _read_texts(work: _Progress, digests: set[bytes]) -> dict[bytes, bytes
     return texts
 
 
-# --- what is kept
-
-
 async def _load_cached(work: _Progress, versions: list[_Version]) -> int | None:
-    """Load the cached line owners (the seals that the lines come from) of the newest version that has some.
-    Returns the index of this version in `versions`, or None.
-
-    Owners that a whole view computed are cached in the database. Owners of filtered views are cached in
-    memory, under the number of the current path policy, because all filtered views of a repository see the
-    same paths.
-    """
+    """Load the cached line owners of the newest version that has some. Returns the index of this version in
+    `versions`, or None."""
     ids = [version.seal_id for version in versions]
-    if work.view.policy is not None:
-        return _load_filtered(work, ids)
-    where = {"repo_id": work.view.repo.id, "path": work.path, "first_parent": work.first_parent}
-    async with work.view.read() as tx:
-        cached = {row[0] for row in await tx.all(rows.CACHED_AMONG, ids=ids, **where)}
-        start = next((at for at, seal_id in enumerate(ids) if seal_id in cached), None)
-        if start is None:
-            return None
-        raw = await tx.value(rows.CACHED, seal_id=ids[start], **where)
-    work.owners[ids[start]] = _decode_owners(raw)
-    return start
-
-
-def _load_filtered(work: _Progress, seal_ids: list[str]) -> int | None:
-    for at, seal_id in enumerate(seal_ids):
-        raw = work.view.node.filtered_owners.get(_filtered_key(work, seal_id))
-        if raw is not None:
-            work.owners[seal_id] = _decode_owners(raw)
-            return at
-    return None
-
-
-def _filtered_key(work: _Progress, seal_id: str) -> FilteredKey:
-    view = work.view
-    return view.repo.id, view.policy.number if view.policy else 0, seal_id, work.path, work.first_parent
-
-
-def _decode_owners(raw: bytes) -> Owners:
-    runs = msgspec.msgpack.decode(raw, type=list[tuple[int, str]])
-    return [owner for count, owner in runs for _ in range(count)]
+    cached = await blame_cache.load_newest(work.view, work.path, ids, first_parent=work.first_parent)
+    if cached is None:
+        return None
+    at, owners = cached
+    work.owners[ids[at]] = owners
+    return at
 
 
 async def _cache_owners(work: _Progress, version: _Version | None) -> None:
-    """Cache the owners of the lines of a version, unless they are very long. Readers fill the database this
-    way, and no quota counts it. So a repository whose cache would become too large loses it and begins
-    again."""
     work.unkept = 0
-    if version is None:
-        return
-    runs = [(end - start, owner) for start, end, owner in kernel.ranges(work.owners[version.seal_id])]
-    owners = msgspec.msgpack.encode(runs)
-    if work.view.policy is not None:
-        work.view.node.filtered_owners.put(_filtered_key(work, version.seal_id), owners)
-        return
-    if len(owners) > CACHED_BYTES:
-        return
-    repo_id = work.view.repo.id
-    async with work.view.read() as tx:  # counting is no work for the only writer of SQLite
-        versions, size = (await tx.all(rows.CACHE_SIZE, repo_id=repo_id))[0]
-    is_full = versions >= CACHED_OF_REPO or size + len(owners) > CACHED_BYTES_OF_REPO
-    async with work.view.node.db.write() as tx:
-        if is_full:
-            await tx.run(rows.DROP, repo_id=repo_id)
-        await tx.run(
-            rows.KEEP,
-            repo_id=repo_id,
-            seal_id=version.seal_id,
-            path=work.path,
-            first_parent=work.first_parent,
-            owners=owners,
-        )
+    if version is not None:
+        owners = work.owners[version.seal_id]
+        await blame_cache.store(work.view, work.path, version.seal_id, owners, first_parent=work.first_parent)

@@ -35,7 +35,8 @@ from relay.base.threads import run_on_thread
 from relay.caller import View
 from relay.db.seal import SealRow
 from relay.domain.history import sealed
-from relay.domain.history.history import load_seals, walk, wire_entry
+from relay.domain.history.files import wire_entry
+from relay.domain.history.history import load_seals, walk
 from relay.domain.history.wire import to_wire
 from relay.http.routing import Reply
 from relay.memory.tarred import end_of_tar, header_of, padding_of

@@ -16,7 +16,7 @@ from localstore.core.tree.directory import Kind, join
 from localstore.core.tree.drive import Steps
 from localstore.core.tree.proof import frame_directory
 from relay.caller import View
-from relay.domain.history import history, sealed
+from relay.domain.history import files, sealed
 from relay.domain.storage import chunked
 from relay.domain.storage.chunked import BYTES
 from relay.http.buffers import BEGUN_PATIENCE
@@ -44,7 +44,7 @@ async def proof(view: View, sha: str) -> Reply:
     view.node.streams.require(view.payer)
     visible = await _visibility_of(view, row.root)
     _, key = await sealed.tree_key(view, row)
-    headers = {"cache-control": history.cache_control_of(view)}
+    headers = {"cache-control": files.cache_control_of(view)}
     return Reply(stream=_Proof(view, row.root, key, visible).stream(), content_type=BYTES, headers=headers)
 
 

@@ -29,7 +29,7 @@ from relay.caller import View
 from relay.domain.history import archive as archives
 from relay.domain.history import blame as blames
 from relay.domain.history import compare as comparisons
-from relay.domain.history import following, history_pack, live_updates, proof
+from relay.domain.history import files, following, history_pack, live_updates, proof
 from relay.domain.history import history as histories
 from relay.domain.storage import pack as packs
 from relay.domain.storage import payload as payloads
@@ -79,7 +79,7 @@ async def get_updates(view: View, seal_id: str, query: UpdatesQuery) -> Page[Sea
 @serves(history.TREE, operation="history.tree")
 async def get_tree(view: View, sha: str, query: TreeQuery) -> Tree:
     """A directory at a seal, or every file below it"""
-    return await histories.list_tree(view, sha, query.path, query.recursive)
+    return await files.list_tree(view, sha, query.path, query.recursive)
 
 
 serves(
@@ -89,7 +89,7 @@ serves(
     media="application/octet-stream",
     cost=10,
 )(proof.proof)
-serves(history.BLOB, operation="history.blob", name="history.get_blob")(histories.blob)
+serves(history.BLOB, operation="history.blob", name="history.get_blob")(files.blob)
 serves(
     history.RAW,
     operation="history.raw",
@@ -97,7 +97,7 @@ serves(
     media="*/*",
     others=(206, 304),
     errors=(416,),
-)(histories.raw)
+)(files.raw)
 serves(
     history.ARCHIVE,
     operation="history.archive",

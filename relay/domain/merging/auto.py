@@ -109,11 +109,11 @@ async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposa
             account_id=view.me.account_id,
             principal=msgspec.json.encode(view.me).decode(),
             body=msgspec.json.encode(body).decode(),
-            strategy=about.way,
+            strategy=about.strategy,
             created_at=now_ms(),
         )
         await view.node.hub.announce(
-            tx, view.repo.id, "proposal.auto_merge", number=row.number, strategy=about.way
+            tx, view.repo.id, "proposal.auto_merge", number=row.number, strategy=about.strategy
         )
         await view.node.jobs.add(tx, JOB, {"repo_id": view.repo.id})
         await view.node.jobs.add(tx, JOB, {"repo_id": view.repo.id}, run_at=ends + SECOND)

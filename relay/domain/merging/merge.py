@@ -228,7 +228,7 @@ async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefR
     merged branch `head` get the base of this proposal as their new base."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     await tx.run(proposals.SET_MERGED, **of, seal=merged)
-    await states.put(tx, view, row.number, "merged", "proposal.merge", seal=merged, strategy=about.way)
+    await states.put(tx, view, row.number, "merged", "proposal.merge", seal=merged, strategy=about.strategy)
     for _, closed in await tx.all(proposals.CLOSES, of_repo=view.repo.id, numbers=[row.number]):
         await issue.close(tx, view, closed, by=row.number)
     base = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.base_id)

@@ -20,8 +20,8 @@ from localstore.core.model.merge import (
     PreparedMerge,
     Preview,
     PreviewRequest,
+    Strategy,
     UpdatePrepareRequest,
-    Way,
 )
 from localstore.core.model.ref import NoBranch
 from localstore.core.model.seal import SealChange
@@ -61,7 +61,7 @@ class _Task:
     """A merge to prepare. `onto`: the branch that gets the seals. `number`: number of the proposal, or None
     without a proposal."""
 
-    way: Way
+    strategy: Strategy
     onto: RefRow
     key: KeyRow
     sides: MergeSides
@@ -106,13 +106,13 @@ async def _compute_merge(view: View, number: str, body: MergePrepareRequest, rea
         if body.strategy == "merge":
             _require_enabled(view, row.number)
         titles = {"merge": f"Merge #{row.number}: {row.title}"}
-        way: Way = body.strategy or "fast_forward"
-        message = body.message or titles.get(way, f"{row.title} (#{row.number})")
+        strategy: Strategy = body.strategy or "fast_forward"
+        message = body.message or titles.get(strategy, f"{row.title} (#{row.number})")
         out = f"to join them: svc pr checkout {row.number}, then svc merge {base.name}, svc resolve, svc push"
-        task = _Task(way, base, key, both, row.number, message, out)
+        task = _Task(strategy, base, key, both, row.number, message, out)
         chain, drafts, worked, texts = await _draft_seals(tx, view, task, ready)
         merged = worked.merged
-    about = About("merge", row.number, both.theirs, way)
+    about = About("merge", row.number, both.theirs, strategy)
     return await _store(view, task, about, chain, drafts, texts, merged)
 
 
@@ -228,9 +228,9 @@ async def _draft_seals(
     work = Working.onto(chain, ready)
     both = task.sides
     ours, theirs = await work.root(both.ours), await work.root(both.theirs)
-    if task.way == "rebase":
+    if task.strategy == "rebase":
         drafts, worked = await _rebase(task, chain, work, ours)
-    elif task.way == "fast_forward":
+    elif task.strategy == "fast_forward":
         # The branch's own seals stay in the history where they continue the base's.
         parent = both.theirs if both.joined else both.ours
         worked = MergeResult({} if both.joined else await work.changes(ours, theirs), [])
@@ -238,8 +238,8 @@ async def _draft_seals(
         drafts = [await _seal(task, chain, work, start, [parent], worked, [both.theirs])]
     else:
         bases = [await work.root(base_id) for base_id in both.bases]
-        worked = await work.merge(bases, ours, theirs, task.way_out, apart=task.way == "merge")
-        parents = [both.ours, both.theirs] if task.way == "merge" else [both.ours]
+        worked = await work.merge(bases, ours, theirs, task.way_out, apart=task.strategy == "merge")
+        parents = [both.ours, both.theirs] if task.strategy == "merge" else [both.ours]
         drafts = [await _seal(task, chain, work, ours, parents, worked, [both.theirs])]
     await require_budget(chain, drafts[-1].root)
     return chain, drafts, worked, work.texts
@@ -299,7 +299,7 @@ async def _seal(
 ) -> SealDraft:
     # Without changes too: the key may be another one.
     updated = await work.update(chain, root, worked.changes)
-    origin = MergeOrigin("merge" if task.way == "update" else task.way, sources, task.number)
+    origin = MergeOrigin("merge" if task.strategy == "update" else task.strategy, sources, task.number)
     statement = statement or SealWords(task.message, task.key.id)
     return make_draft(chain.view, task.onto.name, parents, updated, statement, worked.changes, merge=origin)
 
@@ -315,10 +315,10 @@ async def _store(
 ) -> PreparedMerge:
     plan = seal.SealsToStore("merge", task.onto, task.key, drafts, subject=about.to_text())
     expires = await seal.store(view, plan, LaneTexts(), chain.written, files=texts)
-    bases, update = task.sides.bases, task.way == "update"
+    bases, update = task.sides.bases, task.strategy == "update"
     return PreparedMerge(
         prepare_id=drafts[-1].id,
-        strategy=task.way,
+        strategy=task.strategy,
         base_seal=task.sides.theirs if update else task.sides.ours,
         head_seal=task.sides.ours if update else task.sides.theirs,
         merge_base=bases[0] if bases else None,

@@ -15,19 +15,19 @@ ACTS: tuple[Act, ...] = ("merge", "update", "preview")
 class About:
     """The subject of a merge. `act`: merge (a proposal into its base), update (its base into its branch) or
     preview (a seal into a branch, without a proposal; `number` is 0). `theirs`: the seal that is merged.
-    `way`: the strategy of the merge, such as squash."""
+    `strategy`: how it is merged (`localstore.core.model.merge.Strategy`)."""
 
     act: Act
     number: int
     theirs: str
-    way: str
+    strategy: str
 
     def to_text(self) -> str:
-        return f"{self.act} {self.number} {self.theirs} {self.way}"
+        return f"{self.act} {self.number} {self.theirs} {self.strategy}"
 
     @classmethod
     def from_text(cls, text: str | None) -> About:
         """Read an About from the text that `to_text` has written."""
-        act, number, theirs, way = (text or "").split(" ")
+        act, number, theirs, strategy = (text or "").split(" ")
         (checked,) = (candidate for candidate in ACTS if candidate == act)
-        return cls(checked, int(number), theirs, way)
+        return cls(checked, int(number), theirs, strategy)

@@ -11,7 +11,7 @@ from typing import ClassVar
 from localstore.core.errors import Invalid, NotFound, NotText, PathInvalid, TooLarge
 from localstore.core.model.history import BlameRange
 from relay.domain.history import blame as blames
-from relay.domain.history import history, sealed
+from relay.domain.history import files, history, sealed
 from relay.domain.repository import code
 from relay.domain.repository.changes import REFUSED
 from relay.domain.repository.code import PagedLines, Position
@@ -88,7 +88,7 @@ async def find(position: Position, cursor: str | None) -> tuple[Blamed | None, s
     if len(lines) == answer.lines:
         part: Part | None = Part(lines[first - 1 : first - 1 + LINES], first)
     else:  # not all of it is on one page; or those who colour a text end a line at a lone carriage return too
-        content = (await history.blob(view, position.seal, position.path)).content or ""
+        content = (await files.blob(view, position.seal, position.path)).content or ""
         part = part_of(content, first, LINES, code.PAGE_CHARS) if answer.lines else Part([], first)
     if part is None or (answer.lines and not part.lines):
         raise Invalid(history.WRONG_CURSOR, pointer="/cursor")

@@ -15,7 +15,7 @@ from localstore.core.model.limits import BLOB_INLINE
 from localstore.core.model.ref import Ref
 from localstore.core.tree.directory import Child, join
 from relay.db.paging import Cursor
-from relay.domain.history import history, sealed
+from relay.domain.history import files, history, sealed
 from relay.domain.repository import ref as refs
 from relay.domain.repository.place import ShownRepository
 from relay.render.jobs import SOURCE_BYTES, SOURCE_LINES
@@ -124,7 +124,7 @@ async def find_position(place: ShownRepository, at: str | None, path: str) -> Po
 async def folder(position: Position) -> list[Child]:
     """The entries of a folder, folders first. Raises NotFound if there is no folder at the path."""
     try:
-        entries = await history.list_directory(position.place.view, position.seal, position.path)
+        entries = await files.list_directory(position.place.view, position.seal, position.path)
     except PathInvalid:
         raise NotFound from None
     return sorted(entries, key=_is_file)
@@ -180,7 +180,7 @@ async def file(
     mark, as N or N-M. `cursor`: which page of the lines to show. Raises NotFound, or Invalid for a cursor of
     another file."""
     try:
-        blob = await history.blob(position.place.view, position.seal, path)
+        blob = await files.blob(position.place.view, position.seal, path)
     except PathInvalid:
         raise NotFound from None
     name = path.rpartition("/")[2]

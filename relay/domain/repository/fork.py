@@ -22,7 +22,7 @@ from relay.db import seal as seals
 from relay.db.collaboration import fork as rows
 from relay.db.engine.database import Row, Tx
 from relay.db.repo import RepoRow
-from relay.domain.access import through
+from relay.domain.access import organisation_roles
 from relay.domain.attention import social
 from relay.domain.forking import holding
 from relay.domain.history import sealed
@@ -66,7 +66,7 @@ async def create(view: View, body: ForkCreate) -> Repo:
     heads = [row[2] for row in listed if row[2]]
     taken = await holding.gather(view.node, view.repo.id, fork.id, heads, policy)
     async with view.write(account_name(owner_id)) as tx:
-        if not await through.acts_for(tx, owner_id, me.account_id):
+        if not await organisation_roles.acts_for(tx, owner_id, me.account_id):
             raise NotFound
         _require_open(view)  # it may have been hidden while the history was read
         if view.policy is not policy:

@@ -37,7 +37,7 @@ from relay.db import repo as rows
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow, Role
 from relay.domain.access import organisation as organisations
-from relay.domain.access import through
+from relay.domain.access import organisation_roles
 from relay.domain.attention import social
 from relay.domain.forking.parent import parent_of
 from relay.domain.proposal import elsewhere
@@ -54,7 +54,7 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
     owner_id, owner = await owner_of(caller, body.owner) if body.owner else (me.account_id, me.handle)
     new = _new_row(owner_id, owner, body)
     async with caller.write(account_name(owner_id)) as tx:
-        if not await through.acts_for(tx, owner_id, me.account_id):
+        if not await organisation_roles.acts_for(tx, owner_id, me.account_id):
             raise NotFound
         caller.node.reserve.require()
         await insert(tx, caller, new)
@@ -71,7 +71,7 @@ async def insert(tx: Tx, caller: Caller, new: RepoRow) -> None:
     except UniqueViolation:
         raise NameTaken(f"there is already a repository {new.full_name}") from None
     await quota.count_repository(tx, new.owner_id, new.id, caller.node.config.quota)
-    await through.grant_roles_to_members(tx, new.id)
+    await organisation_roles.grant_roles_to_members(tx, new.id)
     await social.watch_own(tx, new.id, caller.me.account_id)
     await caller.node.hub.announce(tx, new.id, "repo.create", name=new.name)
 
@@ -222,8 +222,8 @@ async def owner_of(caller: Caller, named: str) -> tuple[str, str]:
     if named.removeprefix("@").lower() in ("me", caller.me.handle):
         return caller.me.account_id, str(caller.me.handle)
     async with caller.read() as tx:
-        org_id, handle, *_ = await organisations.admin_of(tx, caller, named)
-    return org_id, handle
+        org = await organisations.admin_of(tx, caller, named)
+    return org.id, org.handle
 
 
 def _new_row(owner_id: str, handle: str, body: RepoCreate) -> RepoRow:

@@ -317,8 +317,8 @@ def require_budget(view: View, files: int, blobs: int) -> None:
 @dataclass(slots=True, frozen=True)
 class SealsToStore:
     """Seals to store as prepared. `at`: the number of the live frontier that they seal, or None if they are
-    not made from the live frontier. `subject`: a text that says what the seals are for, such as a proposal
-    (`PrepareRow`)."""
+    not made from the live frontier. `subject`: a text that says which merge or which suggestions
+    the seals are for (`PrepareRow`)."""
 
     purpose: Purpose
     ref: RefRow

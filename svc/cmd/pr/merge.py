@@ -14,7 +14,7 @@ from localstore.core.model.merge import (
     MergeFinalizeRequest,
     MergePrepareRequest,
     PreparedMerge,
-    Strategy,
+    RequestedStrategy,
     UpdateFinalizeRequest,
     UpdatePrepareRequest,
 )
@@ -104,7 +104,9 @@ def merge(
     if auto + disable_auto + dry_run > 1 or (disable_auto and (squash or rebase or merge or delete_branch)):
         raise UsageError("--auto and --dry-run exclude each other; --disable-auto stands alone")
     _check_head(head)
-    strategy: Strategy | None = "squash" if squash else "rebase" if rebase else "merge" if merge else None
+    strategy: RequestedStrategy | None = (
+        "squash" if squash else "rebase" if rebase else "merge" if merge else None
+    )
     repo, proposal = find(ctx, number)
     _require_head(head, proposal)
     if disable_auto:

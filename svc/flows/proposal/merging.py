@@ -19,7 +19,7 @@ from localstore.core.merge.moves import Moves, searches
 from localstore.core.merge.three_way import MergedTree, Plan, agreed, finish, merged_texts, plan
 from localstore.core.model import history
 from localstore.core.model.history import TreeQuery
-from localstore.core.model.merge import MergeSeal, PreparedMerge, Way
+from localstore.core.model.merge import MergeSeal, PreparedMerge, Strategy
 from localstore.core.model.proposal import Proposal
 from localstore.core.paths import terminal_safe
 from localstore.core.seal import MergeOrigin, SealPayload
@@ -45,7 +45,7 @@ class MergeOptions(msgspec.Struct, frozen=True):
     used, or for a rebase the messages of the merged seals."""
 
     proposal: Proposal
-    strategy: Way
+    strategy: Strategy
     message: str | None = None
 
 

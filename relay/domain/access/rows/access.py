@@ -2,23 +2,73 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import and_, bindparam, case, delete, func, insert, or_, select, update
+from sqlalchemy import Select, and_, bindparam, delete, func, insert, or_, select, update
 
+from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.repo import ALIVE
 from relay.db.schema.account import account
 from relay.db.schema.collaboration.access import access_request, invite, transfer
 from relay.db.schema.collaboration.organisation import member, through
 from relay.db.schema.repo import collaborator, repo
+from relay.domain.access.rows.offer import OfferRow, select_offers
+
+
+@dataclass(slots=True, frozen=True)
+class CollaboratorRow:
+    """An account with a role in a repository. `org_handle`: the handle of the organisation through which it
+    has the role, if it has it so. `given`: the lower role that it was given besides, if any."""
+
+    account_id: str
+    handle: str | None
+    kind: str
+    role: Any
+    created_at: int
+    org_handle: str | None
+    given: str | None
+
+    @property
+    def has_base_role_only(self) -> bool:
+        """Whether the account has its role only because every member of the organisation has it."""
+        return self.role != "owner" and self.org_handle is not None and self.given is None
+
+
+@dataclass(slots=True, frozen=True)
+class RepoOfferRow(OfferRow):
+    """An offer about a repository: a transfer, or with its role an invitation. `owner_id` and `owner_handle`:
+    the account that owns the repository now."""
+
+    repo_id: str
+    owner_handle: str
+    name: str
+    owner_id: str
+
+
+@dataclass(slots=True, frozen=True)
+class InviteRow(RepoOfferRow):
+    role: Any
+
+
+@dataclass(slots=True, frozen=True)
+class RequestRow:
+    id: str
+    account_id: str
+    handle: str | None
+    kind: str
+    role: Any
+    note: str
+    state: Any
+    created_at: int
+    repo_id: str
+
 
 _REPO: Any = bindparam("of_repo")
 _WHO: Any = bindparam("who")
 _NOW: Any = bindparam("now")
 
-# Collaborators: account id, handle, kind, role, since, the handle of the organisation by which they have it,
-# and what was given beside.
 _IS = and_(collaborator.c.repo_id == _REPO, collaborator.c.account_id == _WHO)
 _BY_ORG = account.alias("by_org")
 _SOURCE = and_(through.c.repo_id == collaborator.c.repo_id, through.c.account_id == collaborator.c.account_id)
@@ -55,42 +105,16 @@ SET_ROLE = update(collaborator).where(_IS).values(role=bindparam("new_role"))
 REMOVE = delete(collaborator).where(_IS)
 
 
-def _select_offers(table: Any, maker: str, *more: Any) -> Any:
-    """A SELECT of the offers in `table`, which is the table of invitations or the table of transfers. Its
-    columns: id, repository (id, owner, name), account (id, handle, kind), sender (id, handle, kind), state,
-    creation time, end time, id of the owner, and the columns `more`. `maker`: the column with the id of the
-    sender."""
-    owner, whom, by = account.alias("owner"), account.alias("whom"), account.alias("by_whom")
-    over = and_(table.c.state == "pending", table.c.valid_until <= _NOW)
-    return (
-        select(
-            table.c.id,
-            repo.c.id.label("its_repo"),
-            owner.c.handle.label("owner"),
-            repo.c.name,
-            whom.c.id.label("whom"),
-            whom.c.handle.label("whom_handle"),
-            whom.c.kind.label("whom_kind"),
-            by.c.id.label("maker"),
-            by.c.handle.label("maker_handle"),
-            by.c.kind.label("maker_kind"),
-            case((over, "expired"), else_=table.c.state).label("state_now"),
-            table.c.created_at,
-            table.c.valid_until,
-            repo.c.owner_id,
-            *more,
-        )
-        .select_from(
-            table.join(repo, repo.c.id == table.c.repo_id)
-            .join(owner, owner.c.id == repo.c.owner_id)
-            .join(whom, whom.c.id == table.c.account_id)
-            .join(by, by.c.id == table.c[maker])
-        )
-        .where(ALIVE)
-    )
+def _select_offers(table: Any, sender: str, *more: Any) -> Select[Any]:
+    """A SELECT of the offers about repositories in `table`: the columns of `RepoOfferRow`, then the columns
+    `more`. `sender`: the column with the id of the sender."""
+    owner = account.alias("owner")
+    about = table.join(repo, repo.c.id == table.c.repo_id).join(owner, owner.c.id == repo.c.owner_id)
+    columns = (repo.c.id.label("its_repo"), owner.c.handle.label("owner"), repo.c.name, repo.c.owner_id)
+    return select_offers(table, sender, about, *columns, *more).where(ALIVE)
 
 
-# Invitations: an open one past its end counts as expired.
+# Invitations.
 _INVITES = _select_offers(invite, "inviter_id", invite.c.role)
 _OPEN = and_(invite.c.state == "pending", invite.c.valid_until > _NOW)
 INVITE = _INVITES.where(invite.c.id == bindparam("id"))
@@ -127,7 +151,7 @@ CANCEL_INVITE_OF = (
     .values(state="cancelled")
 )
 
-# Requests: id, account (id, handle, kind), role, note, state, created, repository.
+# Requests.
 _REQUESTS = (
     select(
         access_request.c.id,
@@ -197,3 +221,19 @@ END_TRANSFER = (
     .values(state=bindparam("new_state"))
 )
 SET_OWNER = update(repo).where(repo.c.id == _REPO).values(owner_id=bindparam("new_owner"), updated_at=_NOW)
+
+
+def to_collaborator(values: Row) -> CollaboratorRow:
+    return CollaboratorRow(*values)
+
+
+def to_invite(values: Row) -> InviteRow:
+    return InviteRow(*values)
+
+
+def to_request(values: Row) -> RequestRow:
+    return RequestRow(*values)
+
+
+def to_transfer(values: Row) -> RepoOfferRow:
+    return RepoOfferRow(*values)

@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import (
-    and_,
-    bindparam,
-    case,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import and_, bindparam, delete, func, insert, select, update
 
+from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.engine.upsert import InsertOrReplace
 from relay.db.schema.account import account
 from relay.db.schema.collaboration.access import transfer
 from relay.db.schema.collaboration.organisation import base_role, member, member_invite
 from relay.db.schema.repo import repo
+from relay.domain.access.rows.offer import OfferRow, select_offers
+
+
+@dataclass(slots=True, frozen=True)
+class OrganisationRow:
+    """An organisation as one of its members sees it. `role`: the role of this member. `members`: how many it
+    has. `base_role`: the role of all members in its repositories, if they have one."""
+
+    id: str
+    handle: str
+    role: Any
+    members: int
+    created_at: int
+    base_role: Any
+
+
+@dataclass(slots=True, frozen=True)
+class MemberRow:
+    account_id: str
+    handle: str | None
+    kind: str
+    role: Any
+    created_at: int
+
+
+@dataclass(slots=True, frozen=True)
+class MemberInviteRow(OfferRow):
+    org_id: str
+    org_handle: str
+    role: Any
+
 
 _ORG: Any = bindparam("of_org")
 _WHO: Any = bindparam("who")
 _NOW: Any = bindparam("now")
 _REPO: Any = bindparam("of_repo")
 
-# Organisations: id, handle, the role of `who`, members, created, the role of all members.
+# Organisations.
 _other = member.alias("other")
 _MEMBERS = (
     select(func.count())
@@ -64,7 +88,7 @@ IS_ADMIN = select(member.c.role).where(
     member.c.org_id == _ORG, member.c.account_id == _WHO, member.c.role == "admin"
 )
 
-# Members: account id, handle, kind, role, since.
+# Members.
 _IS = and_(member.c.org_id == _ORG, member.c.account_id == _WHO)
 _PEOPLE = (
     select(account.c.id, account.c.handle, account.c.kind, member.c.role, member.c.created_at)
@@ -80,33 +104,16 @@ SET_ROLE = update(member).where(_IS).values(role=bindparam("new_role"))
 REMOVE = delete(member).where(_IS)
 REMOVE_ALL = delete(member).where(member.c.org_id == _ORG)
 
-# Invitations: id, organisation (id, handle), account (id, handle, kind), inviter (the same), role, state,
-# created, end. An open one past its end counts as expired.
-_org, _whom, _by = account.alias("org"), account.alias("whom"), account.alias("by_whom")
-_over = and_(member_invite.c.state == "pending", member_invite.c.valid_until <= _NOW)
-_INVITES = (
-    select(
-        member_invite.c.id,
-        _org.c.id.label("its_org"),
-        _org.c.handle.label("org_handle"),
-        _whom.c.id.label("whom"),
-        _whom.c.handle.label("whom_handle"),
-        _whom.c.kind.label("whom_kind"),
-        _by.c.id.label("maker"),
-        _by.c.handle.label("maker_handle"),
-        _by.c.kind.label("maker_kind"),
-        member_invite.c.role,
-        case((_over, "expired"), else_=member_invite.c.state).label("state_now"),
-        member_invite.c.created_at,
-        member_invite.c.valid_until,
-    )
-    .select_from(
-        member_invite.join(_org, _org.c.id == member_invite.c.org_id)
-        .join(_whom, _whom.c.id == member_invite.c.account_id)
-        .join(_by, _by.c.id == member_invite.c.inviter_id)
-    )
-    .where(_org.c.disabled_at.is_(None))
-)
+# Invitations.
+_org = account.alias("org")
+_INVITES = select_offers(
+    member_invite,
+    "inviter_id",
+    member_invite.join(_org, _org.c.id == member_invite.c.org_id),
+    _org.c.id.label("its_org"),
+    _org.c.handle.label("org_handle"),
+    member_invite.c.role,
+).where(_org.c.disabled_at.is_(None))
 _OPEN = and_(member_invite.c.state == "pending", member_invite.c.valid_until > _NOW)
 INVITE = _INVITES.where(member_invite.c.id == bindparam("id"))
 INVITES = Keyset(_INVITES.where(member_invite.c.org_id == _ORG, _OPEN), "-id")
@@ -160,3 +167,15 @@ CANCEL_TRANSFERS_TO = (
 DISBAND = (
     update(account).where(account.c.id == _ORG, account.c.kind == "org").values(handle=None, disabled_at=_NOW)
 )
+
+
+def to_row(values: Row) -> OrganisationRow:
+    return OrganisationRow(*values)
+
+
+def to_member(values: Row) -> MemberRow:
+    return MemberRow(*values)
+
+
+def to_invite(values: Row) -> MemberInviteRow:
+    return MemberInviteRow(*values)

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import and_, bindparam, case, delete, func, insert, or_, select, update
 
+from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
 from relay.db.schema.collaboration.issue import comment, reaction
+
+
+@dataclass(slots=True, frozen=True)
+class CommentRow:
+    id: str
+    author_id: str
+    author_handle: str | None
+    author_kind: str
+    body: str
+    created_at: int
+    updated_at: int
+    draft: bool
+    thread_id: str | None
+
 
 _REPO: Any = bindparam("of_repo")
 _NUMBER: Any = bindparam("of_number")
@@ -92,3 +108,7 @@ DROP = delete(reaction).where(_GIVEN)
 HAS_REACTED = select(reaction.c.name).where(
     _GIVEN, reaction.c.name == bindparam("reaction"), reaction.c.account_id == bindparam("me")
 )
+
+
+def to_row(values: Row) -> CommentRow:
+    return CommentRow(*values)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import and_, bindparam, func, literal, or_, select
 
+from relay.db.engine.database import Row
 from relay.db.ref import COLUMNS as REF_COLUMNS
 from relay.db.schema.account import device_key
 from relay.db.schema.event import event
@@ -17,6 +19,36 @@ from relay.db.schema.seal import repo_seal, seal, seal_parent
 from relay.db.schema.storage import chunked_file, frame, lent_object, object_, pack, repo_object
 from relay.db.seal import OWN_COLUMNS
 from relay.db.storage.collect import OWNED_PARTLY
+
+
+@dataclass(slots=True, frozen=True)
+class FrameRow:
+    """A frame of a pack. `raw_len`: its length once it is decompressed."""
+
+    offset: int
+    stored_len: int
+    raw_len: int
+    codec: int
+
+
+@dataclass(slots=True, frozen=True)
+class SignedSealRow:
+    """A seal and the key that signed it."""
+
+    id: str
+    repo_id: str
+    branch: str
+    generation: int
+    root: bytes
+    payload: bytes
+    signature: bytes
+    account_id: str
+    device_key_id: str
+    message: str
+    created_at: int
+    public_key: bytes
+    key_revoked_at: int | None
+
 
 _IDS: Any = bindparam("ids", expanding=True)
 _REPO: Any = bindparam("repo_id")
@@ -134,3 +166,11 @@ LOST_ASSETS = (
         .exists(),
     )
 )
+
+
+def to_frame(values: Row) -> FrameRow:
+    return FrameRow(*values)
+
+
+def to_seal(values: Row) -> SignedSealRow:
+    return SignedSealRow(*values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from relay.db.engine.database import Database
-from relay.domain.access.rows import roles_by_org as rows
+from relay.domain.access.rows import organisation_roles as rows
 from relay.objects.store import ObjectStore
 
 

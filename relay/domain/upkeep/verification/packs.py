@@ -11,6 +11,7 @@ from localstore.core.model.limits import MIB
 from localstore.core.storage.frame import read_object
 from relay.db.engine.database import Database, Row
 from relay.domain.upkeep.rows import verification as rows
+from relay.domain.upkeep.rows.verification import FrameRow
 from relay.objects.backend import PackGone
 from relay.objects.store import ObjectStore
 
@@ -25,39 +26,39 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
         if sizes.get(name, 0) < size:
             yield f"pack {name}: {sizes.get(name, 0)} bytes are there, the index speaks of {size}"
         async with db.read() as tx:
-            frames = await tx.all(rows.FRAMES, pack_id=pack_id)
+            frames = [rows.to_frame(values) for values in await tx.all(rows.FRAMES, pack_id=pack_id)]
         for lot in _lots(frames):
             async for finding in _check_frames(db, store, pack_id, name, lot):
                 yield finding
 
 
-def _lots(frames: Sequence[Row]) -> Iterator[list[Row]]:
-    lot: list[Row] = []
+def _lots(frames: Sequence[FrameRow]) -> Iterator[list[FrameRow]]:
+    lot: list[FrameRow] = []
     size = 0
     for frame in frames:
-        if lot and size + frame[2] > AT_ONCE:
+        if lot and size + frame.raw_len > AT_ONCE:
             yield lot
             lot, size = [], 0
         lot.append(frame)
-        size += frame[2]
+        size += frame.raw_len
     if lot:
         yield lot
 
 
 async def _check_frames(
-    db: Database, store: ObjectStore, pack_id: int, name: str, lot: list[Row]
+    db: Database, store: ObjectStore, pack_id: int, name: str, lot: list[FrameRow]
 ) -> AsyncIterator[str]:
     async with db.read() as tx:
-        objects = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[frame[0] for frame in lot])
+        objects = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[frame.offset for frame in lot])
     held: dict[int, list[Row]] = {}
     for row in objects:
         held.setdefault(row[0], []).append(row)
     try:
-        stored = await store.packs.read(name, [(frame[0], frame[1]) for frame in lot])
+        stored = await store.packs.read(name, [(frame.offset, frame.stored_len) for frame in lot])
     except Unavailable as error:
         if len(lot) == 1:
             what = error.what if isinstance(error, PackGone) else error.detail
-            yield f"pack {name}, frame at {lot[0][0]}: {what}"
+            yield f"pack {name}, frame at {lot[0].offset}: {what}"
             return
         for frame in lot:  # find the ones that cannot be read
             async for finding in _check_frames(db, store, pack_id, name, [frame]):
@@ -67,15 +68,17 @@ async def _check_frames(
         yield line
 
 
-def _wrong_objects(name: str, lot: list[Row], stored: list[bytes], held: dict[int, list[Row]]) -> list[str]:
+def _wrong_objects(
+    name: str, lot: list[FrameRow], stored: list[bytes], held: dict[int, list[Row]]
+) -> list[str]:
     wrong: list[str] = []
-    for (offset, _, raw_len, codec), data in zip(lot, stored, strict=True):
+    for frame, data in zip(lot, stored, strict=True):
         try:
-            raw = read_object(data, codec, raw_len, 0, raw_len)
+            raw = read_object(data, frame.codec, frame.raw_len, 0, frame.raw_len)
         except SvcError as error:
-            wrong.append(f"pack {name}, frame at {offset}: {error.detail}")
+            wrong.append(f"pack {name}, frame at {frame.offset}: {error.detail}")
             continue
-        for _, start, size, digest, directory in held.get(offset, ()):
+        for _, start, size, digest, directory in held.get(frame.offset, ()):
             piece = raw[start : start + size]
             if len(piece) != size or (not directory and blake3_digest(piece) != digest):
                 wrong.append(f"object {bytes(digest).hex()}: pack {name} holds other bytes under its name")

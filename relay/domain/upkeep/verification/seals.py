@@ -11,8 +11,9 @@ import msgspec
 
 from localstore.core import seal as seals
 from localstore.core.errors import SvcError
-from relay.db.engine.database import Database, Row, Tx
+from relay.db.engine.database import Database, Tx
 from relay.domain.upkeep.rows import verification as rows
+from relay.domain.upkeep.rows.verification import SignedSealRow
 from relay.objects.store import ObjectStore
 
 PAGE = 500
@@ -22,15 +23,15 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
     after = ""
     while True:
         async with db.read(snapshot=True) as tx:
-            page = await tx.all(rows.SEALS, after=after, limit=PAGE)
+            page = [rows.to_seal(values) for values in await tx.all(rows.SEALS, after=after, limit=PAGE)]
             if not page:
                 break
-            parents = await _find_parents(tx, [row[0] for row in page])
+            parents = await _find_parents(tx, [row.id for row in page])
             generations = await _find_generations(
                 tx, {seal_id for ids in parents.values() for seal_id in ids}
             )
-            lineages = await _find_lineages(tx, {row[1] for row in page})
-        after = page[-1][0]
+            lineages = await _find_lineages(tx, {row.repo_id for row in page})
+        after = page[-1].id
         for line in await asyncio.to_thread(_wrong_seals, page, parents, generations, lineages):
             yield line
     async with db.read(snapshot=True) as tx:
@@ -46,7 +47,8 @@ async def _find_parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
 
 
 async def _find_generations(tx: Tx, ids: set[str]) -> dict[str, int]:
-    return {row[0]: row[1] for row in await tx.all(rows.GENERATIONS, ids=sorted(ids))} if ids else {}
+    generation_rows = await tx.all(rows.GENERATIONS, ids=sorted(ids)) if ids else []
+    return {str(seal_id): generation for seal_id, generation in generation_rows}
 
 
 async def _find_lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
@@ -59,41 +61,41 @@ async def _find_lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
 
 
 def _wrong_seals(
-    page: Sequence[Row],
+    page: Sequence[SignedSealRow],
     parents: dict[str, list[str]],
     generations: dict[str, int],
     lineages: dict[str, set[str]],
 ) -> list[str]:
     faults: list[str] = []
     for row in page:
-        above = parents[row[0]]
+        above = parents[row.id]
         try:
-            wrong = _wrong_members(row, above, lineages[row[1]])
+            wrong = _wrong_members(row, above, lineages[row.repo_id])
         except SvcError as error:
             wrong = [error.detail]
         wrong += [f"parent {parent[:12]} is missing" for parent in above if parent not in generations]
         numbers = [generations[parent] for parent in above if parent in generations]
-        if len(numbers) == len(above) and row[3] != 1 + max(numbers, default=0):
-            wrong.append(f"generation {row[3]} does not follow its parents")
-        faults += [f"seal {row[0]}: {fault}" for fault in wrong]
+        if len(numbers) == len(above) and row.generation != 1 + max(numbers, default=0):
+            wrong.append(f"generation {row.generation} does not follow its parents")
+        faults += [f"seal {row.id}: {fault}" for fault in wrong]
     return faults
 
 
-def _wrong_members(row: Row, parents: list[str], lineage: set[str]) -> list[str]:
-    seal_id, _, branch, _, root, raw, signature, account_id, key_id, message, at, public, revoked = row
-    payload = seals.decode(bytes(raw))
-    seals.verify(bytes(raw), bytes(signature), bytes(public))
-    provenance = payload.provenance
+def _wrong_members(row: SignedSealRow, parents: list[str], lineage: set[str]) -> list[str]:
+    raw = bytes(row.payload)
+    payload = seals.decode(raw)
+    seals.verify(raw, bytes(row.signature), bytes(row.public_key))
+    provenance, revoked_at = payload.provenance, row.key_revoked_at
     agree = {
-        "id": seals.seal_id(bytes(raw)) == seal_id,
+        "id": seals.seal_id(raw) == row.id,
         "repository": payload.repo_id in lineage,
-        "branch": payload.branch == branch,
-        "tree": payload.content_digest == bytes(root).hex(),
-        "account": provenance.account_id == account_id,
-        "device key": provenance.device_key_id == key_id,
-        "message": payload.message == message,
+        "branch": payload.branch == row.branch,
+        "tree": payload.content_digest == bytes(row.root).hex(),
+        "account": provenance.account_id == row.account_id,
+        "device key": provenance.device_key_id == row.device_key_id,
+        "message": payload.message == row.message,
         "parents": payload.parents == parents,
-        "time, which is after the key was revoked": revoked is None or at <= revoked,
+        "time, which is after the key was revoked": revoked_at is None or row.created_at <= revoked_at,
     }
     return [
         f"the signed payload names another {name} than its row" for name, same in agree.items() if not same

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from localstore.core.model import limits
-from relay.domain.access import access as shared
+from relay.domain.access import offer
 from tests.patience import until
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
@@ -372,4 +372,4 @@ def test_a_transfer_ends_in_one_way(world: World) -> None:
 
 
 def test_an_offer_lasts_seven_days() -> None:
-    assert shared.OFFER_MS == 7 * 24 * 3600 * 1000
+    assert offer.OFFER_MS == 7 * 24 * 3600 * 1000

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, delete, insert, select
 
 from localstore.core.model import limits
 from relay.db.schema import tables
-from relay.domain.access.rows import roles_by_org as rows
+from relay.domain.access.rows import organisation_roles as rows
 from relay.domain.upkeep.verification import memberships
 from tests.relay.auth.people import Browser
 from tests.relay.conftest import Account, Relay

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from relay.db.schema.seal import blame_cache
-from relay.domain.history import blame
+from relay.domain.history import blame_cache as cache
 from tests.depth import DEEP, rounds
 from tests.relay.conftest import Account, Relay
 from tests.relay.domain.history.real_git import Git, owners
@@ -171,17 +171,17 @@ def test_owners_that_are_kept_have_a_limit(
             rows = await tx.all(select(func.count(), size).where(blame_cache.c.repo_id == repo_id))
         return int(rows[0][0]), int(rows[0][1])
 
-    monkeypatch.setattr(blame, "CACHED_BYTES_OF_REPO", 1500)
+    monkeypatch.setattr(cache, "BYTES_OF_REPO", 1500)
     for end in range(1, 12):
         assert owners(repo, made[end - 1]) == made[:end]
         assert relay.run(kept(repo.id))[1] <= 1500
     assert 0 < relay.run(kept(repo.id))[0] < 11
-    monkeypatch.setattr(blame, "CACHED_OF_REPO", 2)
+    monkeypatch.setattr(cache, "VERSIONS_OF_REPO", 2)
     for end in range(1, 12):
         assert owners(repo, made[end - 1]) == made[:end]
         assert relay.run(kept(repo.id))[0] <= 2
     before = relay.run(kept(repo.id))
-    monkeypatch.setattr(blame, "CACHED_BYTES", 100)
+    monkeypatch.setattr(cache, "BYTES", 100)
     assert owners(repo, made[3]) == made[:4]
     assert relay.run(kept(repo.id)) == before
     assert relay.run(kept(other.id))[0] == 1

@@ -23,7 +23,7 @@ from relay.domain.catalog import artifact
 from relay.domain.history import sealed
 from relay.domain.history.archive import archive
 from relay.domain.history.compare import compare
-from relay.domain.history.history import list_tree
+from relay.domain.history.files import list_tree
 from relay.domain.history.history_pack import history_pack
 from relay.domain.history.proof import proof, require_named
 from relay.http.buffers import Buffers, Lease

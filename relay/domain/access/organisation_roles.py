@@ -19,7 +19,8 @@ from relay.caller import Caller, account_name, repo_name
 from relay.db.engine.database import Tx
 from relay.domain.access.rows import access
 from relay.domain.access.rows import organisation as rows
-from relay.domain.access.rows import roles_by_org as roles
+from relay.domain.access.rows import organisation_roles as roles
+from relay.domain.access.rows.organisation_roles import HeldRow
 from relay.events import log
 
 T = TypeVar("T")
@@ -49,7 +50,7 @@ async def grant_roles(tx: Tx, org_id: str, who: str) -> None:
     """Give a new admin or member of an organisation the roles that admins or members have in its
     repositories, and write the events."""
     values = {"of_org": org_id, "who": who}
-    before = {row[0]: row[1] for row in await tx.all(roles.ROLES, **values)}
+    before = {repo_id: role for repo_id, role, *_ in await tx.all(roles.ROLES, **values)}
     await _run_all(tx, roles.RAISE, **values, now=now_ms())
     for repo_id, role, *_ in await tx.all(roles.ROLES, **values):
         if role != before.get(repo_id):
@@ -61,11 +62,11 @@ async def withdraw_admin_roles(tx: Tx, org_id: str, who: str) -> None:
     """Remove the roles that an account had as an admin of the organisation, and write the events. The account
     keeps the base role, and roles that were given to it."""
     values = {"of_org": org_id, "who": who}
-    before = [row for row in await tx.all(roles.ROLES, **values) if row[2] is not None]
+    through_org = [repo_id for repo_id, _, by, _ in await tx.all(roles.ROLES, **values) if by is not None]
     await _run_all(tx, roles.LOWER, **values)
     await _run_all(tx, roles.RAISE, **values, now=now_ms())
-    after = {row[0]: row[1] for row in await tx.all(roles.ROLES, **values)}
-    for repo_id, *_ in before:
+    after = {repo_id: role for repo_id, role, *_ in await tx.all(roles.ROLES, **values)}
+    for repo_id in through_org:
         kind = "access.change" if repo_id in after else "access.remove"
         await _announce(tx, repo_id, kind, who, after.get(repo_id))
 
@@ -79,20 +80,28 @@ async def set_base_role(tx: Tx, org_id: str, role: str) -> None:
             f"members times repositories are more than {limits.BASE_ROLES} here, too many for a role of all "
             "members; give roles in its repositories instead"
         )
-    before = {(row[0], row[1]): row[2:] for row in await tx.all(roles.HELD, of_org=org_id)}
+    before = await _find_all_roles(tx, org_id)
     await _run_all(tx, roles.LOWER_ALL, of_org=org_id)
     if role == "none":
         await tx.run(rows.DROP_BASE, of_org=org_id)
     else:
         await tx.run(rows.SET_BASE, org_id=org_id, role=role)
     await _run_all(tx, roles.RAISE_ALL, of_org=org_id, now=now_ms())
-    after = {(row[0], row[1]): row[2:] for row in await tx.all(roles.HELD, of_org=org_id)}
-    for repo_id, who in sorted(before.keys() | after.keys()):
-        had, given = before.get((repo_id, who)) or (after[repo_id, who][1],) * 2
-        has = after[repo_id, who][0] if (repo_id, who) in after else given
+    after = await _find_all_roles(tx, org_id)
+    for pair in sorted(before.keys() | after.keys()):
+        # Who has no role through the organisation has the role that was given to the account itself, if any.
+        had = before[pair].role if pair in before else after[pair].given
+        has = after[pair].role if pair in after else before[pair].given
         if has != had:
             kind = "access.remove" if has is None else "access.grant" if had is None else "access.change"
+            repo_id, who = pair
             await _announce(tx, repo_id, kind, who, has)
+
+
+async def _find_all_roles(tx: Tx, org_id: str) -> dict[tuple[str, str], HeldRow]:
+    """The roles that accounts have through the organisation, by (repository id, account id)."""
+    held = [roles.to_held(values) for values in await tx.all(roles.HELD, of_org=org_id)]
+    return {(row.repo_id, row.account_id): row for row in held}
 
 
 async def restore_role(tx: Tx, repo_id: str, who: str) -> str | None:
@@ -103,7 +112,7 @@ async def restore_role(tx: Tx, repo_id: str, who: str) -> str | None:
     await tx.run(roles.NOT_BY_ORG, **values)
     await _run_all(tx, roles.LIFT, **values, now=now_ms())
     row = await tx.one(access.COLLABORATOR, **values)
-    return row[3] if row else None
+    return access.to_collaborator(row).role if row else None
 
 
 async def remove_all_roles(tx: Tx, org_id: str, who: str) -> None:

@@ -8,6 +8,7 @@ the lower role that the account was given before, so that this role can be resto
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
@@ -25,9 +26,22 @@ from sqlalchemy import (
 )
 
 from localstore.core.model.rights import RANK
+from relay.db.engine.database import Row
 from relay.db.schema.collaboration.access import access_request, invite
 from relay.db.schema.collaboration.organisation import base_role, member, through
 from relay.db.schema.repo import collaborator, repo
+
+
+@dataclass(slots=True, frozen=True)
+class HeldRow:
+    """A role that an account has in a repository through an organisation. `given`: the lower role that it was
+    given besides, if any."""
+
+    repo_id: str
+    account_id: str
+    role: str
+    given: str | None
+
 
 _ORG: Any = bindparam("of_org")
 _WHO: Any = bindparam("who")
@@ -115,7 +129,7 @@ LOWER_ALL = _lower_roles(through.c.org_id == _ORG)
 ENTER = _raise_roles(repo.c.id == _REPO)
 LEAVE = _lower_roles(through.c.repo_id == _REPO)
 
-# What everybody has in them by the organisation: repository, account, role, what was given beside.
+# What everybody has in them through the organisation.
 HELD = (
     select(collaborator.c.repo_id, collaborator.c.account_id, collaborator.c.role, through.c.given)
     .select_from(collaborator.join(through, _SOURCE))
@@ -176,3 +190,7 @@ MISSING = (
         > _rank(collaborator.c.role)
     )
 )
+
+
+def to_held(values: Row) -> HeldRow:
+    return HeldRow(*values)

@@ -1,0 +1,1 @@
+"""SQL statements for reading repositories with git."""
