@@ -177,7 +177,7 @@ class FolderRounds:
         state.due.needs_pull = False
         try:
             before = copy.last_seal
-            done = pull(copy, "merge", heard=state.was_walked)
+            pulled = pull(copy, "merge", heard=state.was_walked)
         except BaseException:
             state.due.needs_pull = True
             raise
@@ -186,18 +186,18 @@ class FolderRounds:
             state.say("trouble", detail=f"{moved_back_words(copy)}, and is sent again")
             copy.moved_back = None
         state.last_seal = copy.last_seal
-        if done.hidden:
-            state.say("trouble", detail=hidden_words(done.hidden))
-        for path in done.changed:
-            who = (done.live.get(path) or [""])[0]
+        if pulled.hidden:
+            state.say("trouble", detail=hidden_words(pulled.hidden))
+        for path in pulled.changed:
+            who = (pulled.live.get(path) or [""])[0]
             state.say("came", path=terminal_safe(path), by=who, gone=path not in copy.entries)
-        state.say_merged(done.merged, done.conflicts)
-        if done.seal != before and done.seal is not None:
-            state.say("seal", seal=done.seal, by=", ".join(copy.sealed_by))
+        state.say_merged(pulled.merged, pulled.conflicts)
+        if pulled.seal != before and pulled.seal is not None:
+            state.say("seal", seal=pulled.seal, by=", ".join(copy.sealed_by))
         copy.begin_report()
         state.due.needs_bootstrap = False
         state.tell(copy, state.work.saved_below(copy, [""], heard=True))
-        state.say_skipped(done.skipped)  # after the walk, which knows what the branch keeps because of a file
+        state.say_skipped(pulled.skipped)  # after the walk, which knows what the branch keeps for a file
         state.was_walked = state.hears_all
         if state.connection.events_stopped and state.connection.line is not None:
             state.connection.events_stopped = False

@@ -64,57 +64,57 @@ def pull(
     mode: Mode = "force" if force else "merge" if merge else "plain"
     ctx.out.goes_on = not dry_run
     with copy_for_pulling(ctx.obj) as copy:
-        done = pull_copy(copy, mode, dry_run=dry_run)
-    if done.replaced:
+        pulled = pull_copy(copy, mode, dry_run=dry_run)
+    if pulled.replaced:
         branch = ctx.obj.linked[1].branch if ctx.obj.linked else ""
-        stands = "would be" if done.dry_run else "is"
+        stands = "would be" if pulled.dry_run else "is"
         ctx.out.note(f"branch {branch} was deleted and made again; this folder {stands} on the new one now")
-    note_skipped(ctx, done.skipped, done.dry_run)
-    note_merged(ctx, done.merged, done.dry_run)
-    note_conflicts(ctx, done.conflicts, done.dry_run)
-    note_hidden(ctx, done.hidden, done.dry_run)
-    for path, moved in done.returned.items():
-        back = (
-            f"{path}: you deleted it and others edited it, so it {'would be' if done.dry_run else 'is'} back"
-        )
+    note_skipped(ctx, pulled.skipped, pulled.dry_run)
+    note_merged(ctx, pulled.merged, pulled.dry_run)
+    note_conflicts(ctx, pulled.conflicts, pulled.dry_run)
+    note_hidden(ctx, pulled.hidden, pulled.dry_run)
+    for path, moved in pulled.returned.items():
+        stands = "would be" if pulled.dry_run else "is"
+        back = f"{path}: you deleted it and others edited it, so it {stands} back"
         renamed = f"; {moved}, which has its former text, lacks their edit" if moved else ""
         ctx.out.note(terminal_safe(back + renamed))
-    both = "both would be there" if done.dry_run else "both are there"
-    for path, (own_name, other_name) in done.renamed_twice.items():
+    both = "both would be there" if pulled.dry_run else "both are there"
+    for path, (own_name, other_name) in pulled.renamed_twice.items():
         ctx.out.note(
             terminal_safe(f"{path}: you renamed it to {own_name} and others to {other_name}; {both}")
         )
-    if done.live:
-        ctx.out.note(f"not sealed yet: {by_whom(done.live)}")
-    if done.trash:
-        ctx.out.note(f"your edited files are in {done.trash}")
-    elif done.dry_run and done.given_up:
-        ctx.out.note(f"would give up your edits in {path_list(done.given_up)}")
-    ctx.out.done(_sentence(done), _record(done), COLUMNS, value=None if done.dry_run else done.seal or "")
-    if done.conflicts and not done.dry_run:
+    if pulled.live:
+        ctx.out.note(f"not sealed yet: {by_whom(pulled.live)}")
+    if pulled.trash:
+        ctx.out.note(f"your edited files are in {pulled.trash}")
+    elif pulled.dry_run and pulled.given_up:
+        ctx.out.note(f"would give up your edits in {path_list(pulled.given_up)}")
+    value = None if pulled.dry_run else pulled.seal or ""
+    ctx.out.done(_sentence(pulled), _record(pulled), COLUMNS, value=value)
+    if pulled.conflicts and not pulled.dry_run:
         ctx.exit(EXIT_FAILED)
 
 
-def _sentence(done: PullResult) -> str:
-    at = f" at {done.seal[:12]}" if done.seal else ""
-    removed = set(done.removed)
-    names = path_list(f"{path} (removed)" if path in removed else path for path in done.changed)
-    if done.dry_run:
-        return f"Would change {count(len(done.changed), 'file')}{': ' if names else ''}{names}"
-    if not done.changed:
+def _sentence(result: PullResult) -> str:
+    at = f" at {result.seal[:12]}" if result.seal else ""
+    removed = set(result.removed)
+    names = path_list(f"{path} (removed)" if path in removed else path for path in result.changed)
+    if result.dry_run:
+        return f"Would change {count(len(result.changed), 'file')}{': ' if names else ''}{names}"
+    if not result.changed:
         return f"Up to date{at}"
-    return f"Changed {count(len(done.changed), 'file')}{at}: {names}"
+    return f"Changed {count(len(result.changed), 'file')}{at}: {names}"
 
 
-def _record(done: PullResult) -> dict[str, object]:
+def _record(result: PullResult) -> dict[str, object]:
     return {
-        "seal": done.seal,
-        "changed": done.changed,
-        "removed": done.removed,
-        "live": done.live,
-        "conflicts": [conflict_record(conflict) for conflict in done.conflicts],
-        "skipped": [skipped_record(item) for item in done.skipped],
-        "given_up": done.given_up,
-        "hidden": sorted(done.hidden),
-        "trash": str(done.trash) if done.trash else None,
+        "seal": result.seal,
+        "changed": result.changed,
+        "removed": result.removed,
+        "live": result.live,
+        "conflicts": [conflict_record(conflict) for conflict in result.conflicts],
+        "skipped": [skipped_record(item) for item in result.skipped],
+        "given_up": result.given_up,
+        "hidden": sorted(result.hidden),
+        "trash": str(result.trash) if result.trash else None,
     }

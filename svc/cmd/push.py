@@ -93,49 +93,48 @@ def push(
     """
     started = monotonic()
     if message.strip() or dry_run:
-        done = _push(ctx, message, no_delete, dry_run)
+        result = _push(ctx, message, no_delete, dry_run)
     else:
-        done = _plan(ctx, no_delete)
-        if done.unsealed:
-            with _message_from_editor(ctx, done) as message:
+        result = _plan(ctx, no_delete)
+        if result.unsealed:
+            with _message_from_editor(ctx, result) as message:
                 started = monotonic()
-                done = _push(ctx, message, no_delete)
+                result = _push(ctx, message, no_delete)
         else:
-            done.dry_run = False
-    note_skipped(ctx, done.skipped, done.dry_run)
-    note_left_out(ctx, done.tracked, done.warnings)
-    if done.executable:
-        names = ", ".join(done.executable[:3]) + (", …" if len(done.executable) > 3 else "")
-        lose = (
-            f"{count(len(done.executable), 'file')} will not be executable elsewhere ({terminal_safe(names)})"
-        )
+            result.dry_run = False
+    note_skipped(ctx, result.skipped, result.dry_run)
+    note_left_out(ctx, result.tracked, result.warnings)
+    if result.executable:
+        names = ", ".join(result.executable[:3]) + (", …" if len(result.executable) > 3 else "")
+        files = count(len(result.executable), "file")
+        lose = f"{files} will not be executable elsewhere ({terminal_safe(names)})"
         ctx.out.note(f"{lose}; to list them in .svc.yaml: svc repo executable --write")
-    if done.built_in and not done.dry_run:
+    if result.built_in and not result.dry_run:
         rules = ", ".join(
-            f"{rule.removeprefix('built-in ')} ({many})" for rule, many in done.built_in.items()
+            f"{rule.removeprefix('built-in ')} ({many})" for rule, many in result.built_in.items()
         )
         ctx.out.note(f"left out by built-in rules: {rules}; svc status --ignored lists them")
-    for item in done.ignored:
+    for item in result.ignored:
         ctx.out.note(f"ignored {item.path}: {item.rule}")
-    for kept_as, path in done.unresolved.items():
-        goes = "would be sent" if done.dry_run else "is sent"
+    for kept_as, path in result.unresolved.items():
+        goes = "would be sent" if result.dry_run else "is sent"
         ctx.out.note(
             f"{terminal_safe(kept_as)} {goes} too: your version of {terminal_safe(path)}, whose conflict "
             f"is not resolved; svc resolve {terminal_safe(path)} ends it"
         )
-    note_merged(ctx, done.merged, done.dry_run)
-    note_conflicts(ctx, done.conflicts, done.dry_run)
-    for path, reason in done.refused.items():
-        ctx.out.note(f"{'would be refused:' if done.dry_run else 'refused'} {path}: {reason}")
-    if done.size >= MIB and not done.dry_run:
-        ctx.out.note(_traffic(done, monotonic() - started))
-    if done.seal is not None and ctx.obj.linked is not None:
-        remember(ctx.obj.home, ctx.obj.linked[1].repo_id, [done.seal])
-    value = None if done.dry_run else done.seal or done.head or ""
-    ctx.out.done(_sentence(done), _record(done), COLUMNS, value=value)
-    if strict and (done.skipped or done.refused):
-        files = count(len(done.skipped) + len(done.refused), "file")
-        leaves = "would be left out, and --strict is" if done.dry_run else "left out, and --strict was"
+    note_merged(ctx, result.merged, result.dry_run)
+    note_conflicts(ctx, result.conflicts, result.dry_run)
+    for path, reason in result.refused.items():
+        ctx.out.note(f"{'would be refused:' if result.dry_run else 'refused'} {path}: {reason}")
+    if result.size >= MIB and not result.dry_run:
+        ctx.out.note(_traffic(result, monotonic() - started))
+    if result.seal is not None and ctx.obj.linked is not None:
+        remember(ctx.obj.home, ctx.obj.linked[1].repo_id, [result.seal])
+    value = None if result.dry_run else result.seal or result.head or ""
+    ctx.out.done(_sentence(result), _record(result), COLUMNS, value=value)
+    if strict and (result.skipped or result.refused):
+        files = count(len(result.skipped) + len(result.refused), "file")
+        leaves = "would be left out, and --strict is" if result.dry_run else "left out, and --strict was"
         raise _LeftOut(f"{files} {leaves} given")
 
 
@@ -229,30 +228,30 @@ def _editor_remarks(planned: PushResult) -> list[str]:
     return [terminal_safe(line) for line in lines]
 
 
-def _sentence(done: PushResult) -> str:
-    if done.dry_run:
-        files = _count_files(done.sent, done.removed)
-        listed = [*done.sent, *(f"{path} (removed)" for path in done.removed)]
-        if not done.unsealed:
-            return _nothing_to_seal(done)
+def _sentence(result: PushResult) -> str:
+    if result.dry_run:
+        files = _count_files(result.sent, result.removed)
+        listed = [*result.sent, *(f"{path} (removed)" for path in result.removed)]
+        if not result.unsealed:
+            return _nothing_to_seal(result)
         return f"Would send {files}" + (f": {path_list(listed)}" if listed else "") + " and seal the branch"
-    if done.seal is None:
-        return _nothing_to_seal(done)
+    if result.seal is None:
+        return _nothing_to_seal(result)
     paths_by: dict[str, list[str]] = {}
-    for path, who in sorted(done.live_by.items()):
+    for path, who in sorted(result.live_by.items()):
         paths_by.setdefault(handles(who), []).append(path)
     others = "; ".join(f"{people} in {path_list(paths)}" for people, paths in paths_by.items())
     also = f"; also live edits by {others}" if others else ""
-    brings = " (svc pull brings them)" if done.lacking else ""
-    return f"Sealed {done.seal[:12]}: {_count_files(done.sealed, done.unmade)}{also}{brings}"
+    brings = " (svc pull brings them)" if result.lacking else ""
+    return f"Sealed {result.seal[:12]}: {_count_files(result.sealed, result.unmade)}{also}{brings}"
 
 
-def _nothing_to_seal(done: PushResult) -> str:
-    if done.behind:
+def _nothing_to_seal(result: PushResult) -> str:
+    if result.behind:
         return (
-            f"Nothing to seal: others changed {path_list(done.behind)} on the branch; run: svc pull --merge"
+            f"Nothing to seal: others changed {path_list(result.behind)} on the branch; run: svc pull --merge"
         )
-    equals = "has all that can be sent" if done.unlike else "equals this folder"
+    equals = "has all that can be sent" if result.unlike else "equals this folder"
     return f"Nothing to seal: the branch {equals}"
 
 
@@ -261,23 +260,23 @@ def _count_files(files: list[str], removed: list[str]) -> str:
     return ", ".join(part for part in (sent, f"{len(removed)} removed" if removed else "") if part)
 
 
-def _traffic(done: PushResult, seconds: float) -> str:
+def _traffic(result: PushResult, seconds: float) -> str:
     took = f"in {seconds:.1f} s" if seconds < 60 else f"in {seconds / 60:.0f} min"
-    saved = done.size - done.bytes
+    saved = result.size - result.bytes
     spared = f"; {size(saved)} were stored already or saved by compression" if saved >= MIB else ""
-    return f"sent {size(done.bytes)} for {size(done.size)} of files {took}{spared}"
+    return f"sent {size(result.bytes)} for {size(result.size)} of files {took}{spared}"
 
 
-def _record(done: PushResult) -> dict[str, object]:
+def _record(result: PushResult) -> dict[str, object]:
     return {
-        "seal": done.seal,
-        "sent": done.sent,
-        "removed": done.removed,
-        "skipped": [skipped_record(item) for item in done.skipped],
-        "refused": done.refused,
-        "live_by": done.live_by,
-        "conflicts": [conflict_record(conflict) for conflict in done.conflicts],
-        "bytes": done.bytes,
-        "size": done.size,
-        "ignored": [{"path": item.path, "rule": item.rule} for item in done.ignored],
+        "seal": result.seal,
+        "sent": result.sent,
+        "removed": result.removed,
+        "skipped": [skipped_record(item) for item in result.skipped],
+        "refused": result.refused,
+        "live_by": result.live_by,
+        "conflicts": [conflict_record(conflict) for conflict in result.conflicts],
+        "bytes": result.bytes,
+        "size": result.size,
+        "ignored": [{"path": item.path, "rule": item.rule} for item in result.ignored],
     }

@@ -78,31 +78,31 @@ def switch(
         return
     target = target_of(ctx.obj, link, branch)
     with copy_for_pulling(ctx.obj) as copy:
-        done = switch_copy(copy, target, mode)
+        switched = switch_copy(copy, target, mode)
     tell(ctx.obj.home, Request("switched", str(folder.resolve())))
-    note_merged(ctx, done.pulled.merged)
-    note_conflicts(ctx, done.pulled.conflicts)
-    note_hidden(ctx, done.pulled.hidden)
-    if done.warning:
-        ctx.out.note(done.warning)
-    if done.carried:
-        ctx.out.note(f"your edits came along: {path_list(done.carried)}")
-    if done.trash:
-        ctx.out.note(f"your edited files are in {done.trash}")
+    note_merged(ctx, switched.pulled.merged)
+    note_conflicts(ctx, switched.pulled.conflicts)
+    note_hidden(ctx, switched.pulled.hidden)
+    if switched.warning:
+        ctx.out.note(switched.warning)
+    if switched.carried:
+        ctx.out.note(f"your edits came along: {path_list(switched.carried)}")
+    if switched.trash:
+        ctx.out.note(f"your edited files are in {switched.trash}")
     record = {
         "branch": target.branch if target.seal is None else None,
-        "seal": done.pulled.seal,
-        "changed": done.pulled.changed,
-        "conflicts": [conflict_record(conflict) for conflict in done.pulled.conflicts],
-        "carried": done.carried,
-        "trash": str(done.trash) if done.trash else None,
+        "seal": switched.pulled.seal,
+        "changed": switched.pulled.changed,
+        "conflicts": [conflict_record(conflict) for conflict in switched.pulled.conflicts],
+        "carried": switched.carried,
+        "trash": str(switched.trash) if switched.trash else None,
     }
-    files = f"{count(len(done.pulled.changed), 'file')} changed"
+    files = f"{count(len(switched.pulled.changed), 'file')} changed"
     if target.seal:
         way = f"svc switch {link.branch} returns to it"
         sentence = f"Showing the seal {target.seal[:12]}, read only, {files}; {way}"
     else:
-        sentence = f"On branch {done.branch}, {files}"
-    ctx.out.done(sentence, record, COLUMNS, value=done.branch)
-    if done.pulled.conflicts:
+        sentence = f"On branch {switched.branch}, {files}"
+    ctx.out.done(sentence, record, COLUMNS, value=switched.branch)
+    if switched.pulled.conflicts:
         ctx.exit(EXIT_FAILED)
