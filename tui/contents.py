@@ -72,6 +72,7 @@ TIMED, KINDS = 200, 20  # issues whose times are read; kinds of files
 AUDIT = 100  # newest entries among which changes of rules are looked for
 REPORTS = 100  # security reports that are read
 PROPOSED = 500  # proposals whose branches are read
+NEWEST = 50  # proposals of a repository whose state the inbox shows
 PATHS = 10  # files of a seal that a preview lists
 PEOPLE, VERSIONS = 500, 100
 ADVISORIES, PROTECTIONS, DEPENDENTS = 200, 50, 200
@@ -456,6 +457,15 @@ def proposals(repo_id: str, query: ProposalQuery) -> Read[list[ListedProposal]]:
         f"repos/{repo_id}/proposals/{_name_query(query)}",
         list[ListedProposal],
         lambda api: as_rows(api.items(proposals_.LIST, query, limit=ISSUES, id=repo_id), ListedProposal),
+    )
+
+
+def newest_proposals(repo_id: str) -> Read[list[ListedProposal]]:
+    """Returns a request for the open proposals of a repository that changed last."""
+    return Read(
+        f"repos/{repo_id}/newest_proposals",
+        list[ListedProposal],
+        lambda api: as_rows(api.items(proposals_.LIST, limit=NEWEST, id=repo_id), ListedProposal),
     )
 
 

@@ -29,7 +29,7 @@ from tui.listed import ListedIssue, ListedProposal
 from tui.page_acts import Act, Offer, PageActs, says_merge
 from tui.reads import Read
 from tui.screens.lists.signature import signature
-from tui.screens.proposal.words import conflict_way_out, merges_when, reasons
+from tui.screens.proposal.words import conflict_way_out, merges_when, reasons, standing_of
 from tui.screens.settings import reads as settings_reads
 from tui.text import ago, safe
 
@@ -139,7 +139,7 @@ class Pages:
         choices = [
             Choice(
                 f"#{proposal.number} {state_of_proposal(proposal.state, proposal.draft)}  "
-                f"{safe(proposal.title)}  {_checks(proposal)}  "
+                f"{safe(proposal.title)}  {_waits(proposal)}{_checks(proposal)}  "
                 f"{_who(proposal)} {self._ago(proposal.updated_at)}",
                 partial(self.proposal, repo, proposal.number),
             )
@@ -437,6 +437,11 @@ def _comments(thread: Thread) -> str:
 
 def _handle(actor: Any) -> str:
     return f"@{safe(actor.handle or '?')}"
+
+
+def _waits(proposal: ListedProposal) -> str:
+    standing = standing_of(proposal, "") if not proposal.draft else None
+    return f"{standing.words.partition(' ')[2]}, " if standing is not None else ""
 
 
 def _checks(proposal: ListedProposal) -> str:
