@@ -21,6 +21,7 @@ from localstore.core.model.repo import Repo
 from localstore.core.model.run import Run, state_of
 from localstore.core.model.thread import Thread
 from localstore.core.words import state_of_proposal
+from svc.flows.happened import list_happened
 from svc.flows.inbox_words import describe
 from svc.flows.place.rights import refusal
 from tui import contents, reads
@@ -166,12 +167,7 @@ class Pages:
                 + (f", {safe(check.summary)}" if check.summary else "")
                 for check in checks
             ),
-            *(
-                f"review by {_handle(review.reviewer)}: {review.verdict.replace('_', ' ')}"
-                + (f": {safe(review.body)}" if review.body else "")
-                for review in self._read(contents.reviews(repo.id, number))
-            ),
-            *self._comments(self._read(contents.comments(repo.id, number))),
+            *self._talk(repo, proposal, threads),
         ]
         choices = [Choice("changed lines", partial(self._changes, repo, proposal))]
         choices += [
@@ -206,6 +202,24 @@ class Pages:
         way_out = [conflict_way_out(proposal)] if proposal.merge_state == "conflicts" else []
         lines = [*says_merge(proposal), *way_out]
         return Page(f"merge of #{number} {safe(proposal.title)}", lines, offers, text=True, facts=facts)
+
+    def _talk(self, repo: Repo, proposal: Proposal, threads: Sequence[Thread]) -> list[str]:
+        """Returns the comments, the reviews, and what else happened to a proposal, in order of time."""
+        timeline = self._read(contents.timeline(repo.id, proposal.number))
+        talk = [
+            (
+                event.at,
+                [f"{f'@{safe(event.who)} ' if event.who else ''}{safe(event.words)} {self._ago(event.at)}"],
+            )
+            for event in list_happened(timeline, proposal, threads)
+        ]
+        for review in self._read(contents.reviews(repo.id, proposal.number)):
+            said = f": {safe(review.body)}" if review.body else ""
+            verdict = review.verdict.replace("_", " ")
+            talk.append((review.created_at, [f"review by {_handle(review.reviewer)}: {verdict}{said}"]))
+        for comment in self._read(contents.comments(repo.id, proposal.number)):
+            talk.append((comment.created_at, self._comments([comment])))
+        return [line for _, lines in sorted(talk, key=lambda entry: entry[0]) for line in lines]
 
     def _changes(self, repo: Repo, proposal: Proposal) -> Page:
         base = proposal.merge_base or proposal.base_seal

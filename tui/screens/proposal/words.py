@@ -110,7 +110,7 @@ def refuses_merge(proposal: Proposal) -> str:
     return f"it conflicts with {proposal.base}; {conflict_way_out(proposal)}{f'. {waits}' if waits else ''}"
 
 
-class Standing(NamedTuple):
+class NextStep(NamedTuple):
     """What an open proposal waits for, in one or two words with a sign. `short`: the same for a row with
     little room. `tells`: which of its counts need not be shown beside it, because these words have them:
     checks or verdicts."""
@@ -123,11 +123,11 @@ class Standing(NamedTuple):
 
 def _standing(
     sign: str, words: str, role: str, short: str = "", tells: Literal["", "checks", "verdicts"] = ""
-) -> Standing:
-    return Standing(f"{sign} {words}", role, f"{sign} {short or words}", tells)
+) -> NextStep:
+    return NextStep(f"{sign} {words}", role, f"{sign} {short or words}", tells)
 
 
-def standing_of(proposal: ListedProposal, account: str) -> Standing | None:
+def standing_of(proposal: ListedProposal, account: str) -> NextStep | None:
     """Returns what an open proposal waits for: the first thing that somebody has to do. Returns None if it is
     not open, or if nothing is known that it waits for. `account`: the handle of the user."""
     if proposal.state != "open":
@@ -167,7 +167,7 @@ def _find_asked(proposal: ListedProposal) -> list[str]:
     ]
 
 
-def _standing_of_codes(proposal: ListedProposal) -> Standing | None:
+def _standing_of_codes(proposal: ListedProposal) -> NextStep | None:
     """Returns what a proposal waits for beside people: its checks, its threads or a lock. Returns that it is
     ready if nothing blocks it, and None if that is unknown."""
     codes, checks = proposal.blocked_by or (), proposal.checks
