@@ -214,9 +214,9 @@ class Pages:
             for event in list_happened(timeline, proposal, threads)
         ]
         for review in self._read(contents.reviews(repo.id, proposal.number)):
-            said = f": {safe(review.body)}" if review.body else ""
+            text = f": {safe(review.body)}" if review.body else ""
             verdict = review.verdict.replace("_", " ")
-            talk.append((review.created_at, [f"review by {_handle(review.reviewer)}: {verdict}{said}"]))
+            talk.append((review.created_at, [f"review by {_handle(review.reviewer)}: {verdict}{text}"]))
         for comment in self._read(contents.comments(repo.id, proposal.number)):
             talk.append((comment.created_at, self._comments([comment])))
         return [line for _, lines in sorted(talk, key=lambda entry: entry[0]) for line in lines]

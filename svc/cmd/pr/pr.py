@@ -180,7 +180,7 @@ def view(
             *ctx.reader.items(reviews.LIST, PageQuery(), id=repo.id, n=n),
         ]
         thread.sort(key=lambda entry: entry.created_at)
-        if not ctx.out.format.as_data:
+        if ctx.out.terminal and not ctx.out.format.as_data:
             timeline = list(ctx.reader.items(proposals.TIMELINE, PageQuery(), id=repo.id, n=n))
             happened = list_happened(timeline, proposal, on_lines)
     record = {

@@ -33,8 +33,8 @@ class Files(ChangedFiles, Remarking):
     ALL_SEEN = "all files are seen: A approves, X requests changes"
     ACTIONS: tuple[Action, ...] = (
         *CHANGES,
-        *REMARKS,
         *THREADS,
+        *REMARKS,
         *VERDICTS,
         Action("machine", (), "this machine: models, apps", "svc llm status"),
         Action(
@@ -213,8 +213,8 @@ class Files(ChangedFiles, Remarking):
         if ahead:
             self.diff.go(min(ahead) if step > 0 else max(ahead))
             return
-        shown = self._find_shown()
-        begin = self._changes.place_of.get(shown.path, 0) if shown is not None else 0
+        current_file = self._find_shown()
+        begin = self._changes.place_of.get(current_file.path, 0) if current_file is not None else 0
         count = len(self._changes)
         paths = {thread.place.path for thread in self._threads if thread.place is not None}
         for away in range(1, count + 1):

@@ -35,10 +35,10 @@ _COMMENTS = (
         f"{_ON} --suggest TEXT",
         "thread.create",
     ),
-    _action("pending", "p", "keep for the verdict", f"{_ON} --draft -b TEXT", "thread.create"),
-    _action("edit_comment", "e", "edit the comment", "comment {n} --edit-last -b TEXT", ""),
     _action("resolve", "z", "resolve or reopen", "resolve {n} ID", "thread.resolve"),
     _action("apply", "a", "apply suggestion", "apply {n} ID", "suggestion.prepare"),
+    _action("edit_comment", "e", "edit the comment", "comment {n} --edit-last -b TEXT", ""),
+    _action("pending", "p", "keep for the verdict", f"{_ON} --draft -b TEXT", "thread.create"),
 )
 
 
