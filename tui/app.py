@@ -439,12 +439,13 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         *,
         blank: bool = False,
         sends: str = "",
+        replaced: Sequence[str] = (),
     ) -> None:
         """Let the user write a text of several lines in the app, on the card `Write`. `what`: the title of
         the card. `text`: the text at the beginning. The other parameters are those of `Write`."""
         from tui.screens.write import Write
 
-        self.push_screen(Write(what, text, done, changed, blank=blank, sends=sends))
+        self.push_screen(Write(what, text, done, changed, blank=blank, sends=sends, replaced=replaced))
 
     def follow_link(self, screen: Any, target: str) -> None:
         """Open the target of a link on `screen`. If it cannot be opened, copy its address."""

@@ -115,6 +115,7 @@ class AskedApp(Protocol):
         *,
         blank: bool = False,
         sends: str = "",
+        replaced: Sequence[str] = (),
     ) -> None: ...
 
     def follow_link(self, screen: Any, target: str) -> None: ...

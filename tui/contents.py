@@ -46,7 +46,7 @@ from localstore.core.model.history import (
 from localstore.core.model.issue import Comment, Issue, IssueQuery
 from localstore.core.model.label import Label
 from localstore.core.model.listing import Listing
-from localstore.core.model.proposal import Proposal, ProposalQuery, Version
+from localstore.core.model.proposal import Proposal, ProposalQuery, TimelineItem, Version
 from localstore.core.model.protection import Protection
 from localstore.core.model.ref import Ref
 from localstore.core.model.release import Release
@@ -72,8 +72,9 @@ TIMED, KINDS = 200, 20  # issues whose times are read; kinds of files
 AUDIT = 100  # newest entries among which changes of rules are looked for
 REPORTS = 100  # security reports that are read
 PROPOSED = 500  # proposals whose branches are read
+NEWEST = 50  # proposals of a repository whose state the inbox shows
 PATHS = 10  # files of a seal that a preview lists
-PEOPLE, VERSIONS = 500, 100
+PEOPLE, VERSIONS, HAPPENED = 500, 100, 500
 ADVISORIES, PROTECTIONS, DEPENDENTS = 200, 50, 200
 
 
@@ -459,6 +460,15 @@ def proposals(repo_id: str, query: ProposalQuery) -> Read[list[ListedProposal]]:
     )
 
 
+def newest_proposals(repo_id: str) -> Read[list[ListedProposal]]:
+    """Returns a request for the open proposals of a repository that changed last."""
+    return Read(
+        f"repos/{repo_id}/newest_proposals",
+        list[ListedProposal],
+        lambda api: as_rows(api.items(proposals_.LIST, limit=NEWEST, id=repo_id), ListedProposal),
+    )
+
+
 class ProposedHead(msgspec.Struct, frozen=True, gc=False):
     """The branches of a proposal, and the newest seal of its head. `cross_repository`: whether the head is a
     branch of another repository."""
@@ -485,6 +495,15 @@ def proposal(repo_id: str, number: int) -> Read[Proposal]:
         f"repos/{repo_id}/proposal/{number}",
         Proposal,
         lambda api: api.send(proposals_.GET, id=repo_id, n=str(number)),
+    )
+
+
+def timeline(repo_id: str, number: int) -> Read[list[TimelineItem]]:
+    """Returns a request for what happened to an issue or a proposal, oldest first."""
+    return Read(
+        f"repos/{repo_id}/timeline/{number}",
+        list[TimelineItem],
+        lambda api: list(api.items(proposals_.TIMELINE, limit=HAPPENED, id=repo_id, n=str(number))),
     )
 
 

@@ -39,6 +39,12 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     stale: bool = False
 
 
+class OpenThreads(msgspec.Struct, frozen=True, gc=False):
+    """How many threads of a proposal are open."""
+
+    open: int = 0
+
+
 class Signed(msgspec.Struct, frozen=True, gc=False):
     """A merge that is signed in advance, with its strategy."""
 
@@ -57,6 +63,9 @@ class ListedIssue(msgspec.Struct, frozen=True, gc=False):
 
 
 class ListedProposal(msgspec.Struct, frozen=True, gc=False):
+    """A proposal as lists show it. `blocked_by`: why it cannot be merged, as the codes of the relay. It is
+    None in what was stored without it."""
+
     number: int
     title: str
     state: Literal["open", "closed", "merged"]
@@ -72,6 +81,8 @@ class ListedProposal(msgspec.Struct, frozen=True, gc=False):
     merge_state: str
     updated_at: str
     auto_merge: Signed | None = None
+    blocked_by: tuple[str, ...] | None = None
+    threads: OpenThreads = OpenThreads()
 
 
 def as_rows(resources: Iterable[Any], shape: type[T]) -> list[T]:

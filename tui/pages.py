@@ -21,6 +21,7 @@ from localstore.core.model.repo import Repo
 from localstore.core.model.run import Run, state_of
 from localstore.core.model.thread import Thread
 from localstore.core.words import state_of_proposal
+from svc.flows.happened import list_happened
 from svc.flows.inbox_words import describe
 from svc.flows.place.rights import refusal
 from tui import contents, reads
@@ -29,7 +30,7 @@ from tui.listed import ListedIssue, ListedProposal
 from tui.page_acts import Act, Offer, PageActs, says_merge
 from tui.reads import Read
 from tui.screens.lists.signature import signature
-from tui.screens.proposal.words import conflict_way_out, merges_when, reasons
+from tui.screens.proposal.words import conflict_way_out, merges_when, reasons, standing_of
 from tui.screens.settings import reads as settings_reads
 from tui.text import ago, safe
 
@@ -139,7 +140,7 @@ class Pages:
         choices = [
             Choice(
                 f"#{proposal.number} {state_of_proposal(proposal.state, proposal.draft)}  "
-                f"{safe(proposal.title)}  {_checks(proposal)}  "
+                f"{safe(proposal.title)}  {_waits(proposal)}{_checks(proposal)}  "
                 f"{_who(proposal)} {self._ago(proposal.updated_at)}",
                 partial(self.proposal, repo, proposal.number),
             )
@@ -166,12 +167,7 @@ class Pages:
                 + (f", {safe(check.summary)}" if check.summary else "")
                 for check in checks
             ),
-            *(
-                f"review by {_handle(review.reviewer)}: {review.verdict.replace('_', ' ')}"
-                + (f": {safe(review.body)}" if review.body else "")
-                for review in self._read(contents.reviews(repo.id, number))
-            ),
-            *self._comments(self._read(contents.comments(repo.id, number))),
+            *self._talk(repo, proposal, threads),
         ]
         choices = [Choice("changed lines", partial(self._changes, repo, proposal))]
         choices += [
@@ -206,6 +202,24 @@ class Pages:
         way_out = [conflict_way_out(proposal)] if proposal.merge_state == "conflicts" else []
         lines = [*says_merge(proposal), *way_out]
         return Page(f"merge of #{number} {safe(proposal.title)}", lines, offers, text=True, facts=facts)
+
+    def _talk(self, repo: Repo, proposal: Proposal, threads: Sequence[Thread]) -> list[str]:
+        """Returns the comments, the reviews, and what else happened to a proposal, in order of time."""
+        timeline = self._read(contents.timeline(repo.id, proposal.number))
+        talk = [
+            (
+                event.at,
+                [f"{f'@{safe(event.who)} ' if event.who else ''}{safe(event.words)} {self._ago(event.at)}"],
+            )
+            for event in list_happened(timeline, proposal, threads)
+        ]
+        for review in self._read(contents.reviews(repo.id, proposal.number)):
+            text = f": {safe(review.body)}" if review.body else ""
+            verdict = review.verdict.replace("_", " ")
+            talk.append((review.created_at, [f"review by {_handle(review.reviewer)}: {verdict}{text}"]))
+        for comment in self._read(contents.comments(repo.id, proposal.number)):
+            talk.append((comment.created_at, self._comments([comment])))
+        return [line for _, lines in sorted(talk, key=lambda entry: entry[0]) for line in lines]
 
     def _changes(self, repo: Repo, proposal: Proposal) -> Page:
         base = proposal.merge_base or proposal.base_seal
@@ -437,6 +451,11 @@ def _comments(thread: Thread) -> str:
 
 def _handle(actor: Any) -> str:
     return f"@{safe(actor.handle or '?')}"
+
+
+def _waits(proposal: ListedProposal) -> str:
+    standing = standing_of(proposal, "") if not proposal.draft else None
+    return f"{standing.words.partition(' ')[2]}, " if standing is not None else ""
 
 
 def _checks(proposal: ListedProposal) -> str:

@@ -36,7 +36,7 @@ _HAPPENED: Final[dict[str, str]] = {
     "proposal.reopen": "{who} opened it again",
     "proposal.merge": "{who} merged it",
     "proposal.assign": "{who} assigned it",
-    "proposal.auto_drop": "it does not merge by itself any more",
+    "proposal.auto_drop": "its signed merge was dropped",
     "review.request": "{who} asks for a review",
     "review.create": "{who} reviewed it",
     "run.create": "a check failed, says {who}",

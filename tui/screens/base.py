@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from textual.app import ComposeResult
 from textual.events import Key
+from textual.geometry import Region
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
@@ -415,11 +416,19 @@ class Base(Screen[None], inherit_bindings=False):
             self.set_focus(back)
 
     def write(
-        self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
+        self,
+        sign: str,
+        done: Callable[[str], None],
+        draft: str,
+        text: str = "",
+        *,
+        blank: bool = False,
+        replaced: Sequence[str] = (),
     ) -> None:
         """Let the user write a text of several lines, and call `done` with it. `sign`: the title of the card
         on which it is written. `text`: the text at the beginning. While the user types, the text is stored as
-        the draft `draft`. `blank`: `done` is also called with an empty text."""
+        the draft `draft`. `blank`: `done` is also called with an empty text. `replaced`: the lines that
+        the text is to replace, which the card shows."""
         drafts = self.svc.drafts
         drafted = drafts.read(draft) if drafts is not None else ""
 
@@ -430,7 +439,14 @@ class Base(Screen[None], inherit_bindings=False):
         def finish(typed: str) -> None:
             self.svc.finish(draft, done, typed, blank)
 
-        self.svc.write_text(sign, (drafted or text).rstrip("\n"), finish, keep_draft, blank=blank)
+        self.svc.write_text(
+            sign, (drafted or text).rstrip("\n"), finish, keep_draft, blank=blank, replaced=replaced
+        )
+
+    def pane_to_write_over(self) -> Region | None:
+        """Returns the area of the pane that has the row which a text is about. The card on which the text is
+        written then covers this pane alone. Returns None if it may cover the whole width."""
+        return None
 
     def confirm(
         self, question: str, then: Callable[[], None], title: str = "", *, destroys: bool = False

@@ -151,6 +151,7 @@ class Home(Answered):
 
     def _paint_inbox(self, items: list[InboxItem], at: float) -> None:
         self._inbox, self._inbox_words = self.keep_answered(items, self._inbox), "empty ✓"
+        self.read_proposals(self._inbox)
         self.listen()
         self._paint_answer("inbox")
 
@@ -202,7 +203,10 @@ class Home(Answered):
         lines = self.query_one("#repos", Lines)
         at_top = lines.top == 0  # then what comes above the cursor stays in view
         if self._begins:
-            waiting = (item.id for item in self._inbox if section_of(item) == SECTIONS[0])
+            proposals = self.find_proposals(self._inbox)
+            waiting = (
+                item.id for item in self._inbox if section_of(item, proposals.get(item.id)) == SECTIONS[0]
+            )
             lines.show(sequence(items), next(waiting, ordered[0].id if ordered else None))
         else:
             lines.show(sequence(items))
@@ -218,7 +222,9 @@ class Home(Answered):
             right: Part = (f"{self._key_of('machine')} ", "dim")
             items.append(Item(None, ((self._machine, "accent"),), (right,)))
         if self.svc.client.account:
-            items += sections(self._inbox, now, Space(self.narrow, self.two_lines), SHOWN, self.given)
+            space = Space(self.narrow, self.two_lines, self.svc.client.account)
+            proposals = self.find_proposals(self._inbox)
+            items += sections(self._inbox, now, space, SHOWN, self.given, proposals)
             if not self._inbox:
                 items.append(Item(None, (("Inbox ", "title"), (self._inbox_words, "dim"))))
         elif some:

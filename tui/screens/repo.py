@@ -399,7 +399,8 @@ class RepoScreen(RepoPage):
 
     @property
     def where(self) -> str:
-        return f"tab {TABS[self._tab - 1][0]}"
+        named = self.view.tab_name() if self.view is not None and self.view.is_mounted else ""
+        return f"tab {named or TABS[self._tab - 1][0]}"
 
     def handler(self, name: str) -> object:
         """Returns the method that runs an action: the method of the shown tab if it has one, otherwise the

@@ -11,11 +11,12 @@ from textual.widgets import TextArea
 
 from tui.screens.card import Card
 from tui.text import Part, safe
-from tui.widgets.frame import SEND, Passed, Prompt
+from tui.widgets.frame import SEND, Line, Passed, Prompt
 from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Lines
 from tui.widgets.typed import dress
 
+REPLACED = 6  # lines that a suggestion replaces of which the card shows all
 DECISIONS = ((f"enter {SEND}", "send"), ("e", "go on"), ("D", "discard"), ("esc", "keep for later"))
 
 
@@ -56,14 +57,21 @@ class _Text(TextArea):
         event.prevent_default()
 
 
+class _Replaced(Line):
+    """A line that the text replaces, above the text."""
+
+
 class Write(Card):
-    """A card to write a text. It is placed so that the row that the text is about stays visible.
+    """A card to write a text. It is placed so that the row that the text is about stays visible, and over the
+    pane with that row alone, if the screen below names one.
     `changed(text)` is called at each change. Ctrl+s sends the text: the card closes, and `done(text)` is
     called. Esc asks what to do with the text, and the user answers with one key. `blank`: an empty text can
     be sent too.
 
     `sends`: what ctrl+s does, if a form has opened the card. The card then covers the whole screen. Esc goes
-    back to the form, which knows the text already."""
+    back to the form, which knows the text already.
+
+    `replaced`: the lines that the text is to replace. They are shown above it."""
 
     AUTO_FOCUS = "_Text"
     LEAST = 8
@@ -82,13 +90,17 @@ class Write(Card):
         *,
         blank: bool = False,
         sends: str = "",
+        replaced: Sequence[str] = (),
     ) -> None:
         super().__init__()
+        self._replaced = tuple(replaced)
         self._what, self._text, self._done, self._changed = what, text, done, changed
         self._blank, self._sends = blank, sends
         self._reported, self._is_left = text, False  # the text that `changed` was called with last
 
     def content(self) -> ComposeResult:
+        for _ in self._list_replaced():
+            yield _Replaced()
         yield _Text(self._text, self._act, self._typed_ahead, self.svc.end_passing)
 
     def title_parts(self) -> Sequence[Part]:
@@ -103,11 +115,31 @@ class Write(Card):
         if not self.has_widgets:
             return
         card, size = self.query_one("#card"), self.app.size
-        card.styles.width = size.width
-        card.styles.height = size.height - 3 if self._sends else max(self.LEAST, size.height // 2 - 2)
+        pane = self.below.pane_to_write_over()
+        card.styles.width = size.width if pane is None or self._sends else size.width - pane.x
+        self.styles.align_horizontal = "center" if pane is None else "right"
+        half = max(self.LEAST, size.height // 2 - 2)
+        more = min(len(self._list_replaced()), max(0, size.height - half - 4))
+        card.styles.height = size.height - 3 if self._sends else half + more
         draw_frame(card)
         card.styles.padding = (0, 1)
         self.styles.align_vertical = "bottom" if self._row_above else "top"
+
+    def _list_replaced(self) -> list[str]:
+        """Returns the rows above the text: the lines that it replaces, of which only the first are shown if
+        there are many."""
+        rows, rest = list(self._replaced[:REPLACED]), len(self._replaced) - REPLACED
+        return [*rows, f"… {rest} more line{'' if rest == 1 else 's'}"] if rest > 0 else rows
+
+    def _show_replaced(self) -> None:
+        """Paint the lines that the text replaces, as a comparison paints deleted lines."""
+        tints = self.svc.tints
+        marked = "delete" if tints is None else tints.line("delete", "delete")
+        plain = "delete" if tints is None else tints.line("delete", "text")
+        rows = self._list_replaced()
+        for number, (line, row) in enumerate(zip(self.query(_Replaced), rows, strict=True)):
+            sign = " " if number == REPLACED else "−"
+            line.put(((f"{sign} ", marked), (safe(row), plain), (" " * self.app.size.width, plain)))
 
     @property
     def _row_above(self) -> bool:
@@ -120,7 +152,9 @@ class Write(Card):
 
     def on_mount(self) -> None:
         super().on_mount()
+        self._show_replaced()
         area = self.query_one(TextArea)
+        area.styles.padding = (0, 0, 0, 2) if self._replaced else 0  # it stands below the replaced lines
         area.move_cursor(area.document.end)
 
     def news(self) -> None:
@@ -180,6 +214,9 @@ class Write(Card):
         text = self._typed
         if not (text.strip() or self._blank or self._sends):
             self.say("nothing is written yet", "warn")
+            return
+        if self._replaced and text == "\n".join(self._replaced):
+            self.say("these are the lines as they are; nothing is suggested yet", "warn")
             return
         self._close()
         self._done(text)

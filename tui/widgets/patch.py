@@ -393,6 +393,15 @@ class NotedRows:
         self._begins = [place + 1 + self._before[at] for at, place in enumerate(self._under)]
         self.marks = {kind: [self._to_noted(row) for row in rows] for kind, rows in patches.marks.items()}
 
+    @property
+    def noted(self) -> list[int]:
+        """The rows that are notes."""
+        return [
+            begins + row
+            for begins, rows in zip(self._begins, self._notes, strict=True)
+            for row in range(len(rows))
+        ]
+
     def __len__(self) -> int:
         return len(self._patches) + self._before[-1]
 

@@ -37,12 +37,14 @@ class InboxRepo(Model, frozen=True):
 
 class InboxSubject(Model, frozen=True):
     """What a row of the inbox is about. `number`: None for a repository, or for an organisation that the
-    caller is invited to. `state`: state of the issue or proposal; a merged proposal counts as closed."""
+    caller is invited to. `state`: state of the issue or proposal; a merged proposal counts as closed.
+    `merged`: whether it is a merged proposal."""
 
     kind: Literal["issue", "proposal", "repository", "organisation"]
     number: int | None
     title: str
     state: Literal["open", "closed"] | None = None
+    merged: bool = False
 
 
 class InboxItem(Model, frozen=True):

@@ -135,7 +135,13 @@ def _to_wire(row: Row) -> InboxItem:
     repo_id, number, reason, unread, done, updated, owner, name, kind, title, state, event, *who = row
     full_name = f"{owner}/{name}"
     subject = (
-        InboxSubject(kind=kind, number=number, title=title, state="open" if state == "open" else "closed")
+        InboxSubject(
+            kind=kind,
+            number=number,
+            title=title,
+            state="open" if state == "open" else "closed",
+            merged=state == "merged",
+        )
         if number
         else InboxSubject(kind="repository", number=None, title=full_name)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Any, Literal
 
@@ -27,6 +27,7 @@ from svc.cmd.issue.words import Web, handle_typed, label_of, note_qualifier
 from svc.cmd.pr.threads import thread_texts
 from svc.cmd.pr.words import CHECKED, COLUMNS, ONE, Number, find, place_of, say_place
 from svc.console import Column, answers
+from svc.flows.happened import Happened, list_happened
 from svc.flows.place.known_subjects import listing
 from svc.flows.proposal.finding import RepositoryName, from_branch
 from svc.http.checked import require_valid
@@ -153,9 +154,9 @@ def view(
 ) -> None:
     """Show a proposal
 
-    Prints its branches, its text and its reviewers. With --comments it also prints the comments, oldest
-    first, then the comments on lines. With --json the comments are in the field thread, and the comments on
-    lines in line_threads.
+    Prints its branches, its text and its reviewers. With --comments it also prints the comments, the reviews
+    and what else happened to it, oldest first, then the comments on lines. With --json the comments are in
+    the field thread, and the comments on lines in line_threads.
 
     Examples:
     svc pr view
@@ -170,6 +171,7 @@ def view(
         open_repository(ctx, repo, "issues", n=n)
         return
     thread: list[Comment | Review] = []
+    happened: list[Happened] = []
     on_lines: list[Thread] = []
     if comments:
         on_lines = list(ctx.reader.items(threads.LIST, ThreadQuery(live="1"), id=repo.id, n=n))
@@ -178,13 +180,16 @@ def view(
             *ctx.reader.items(reviews.LIST, PageQuery(), id=repo.id, n=n),
         ]
         thread.sort(key=lambda entry: entry.created_at)
+        if ctx.out.terminal and not ctx.out.format.as_data:
+            timeline = list(ctx.reader.items(proposals.TIMELINE, PageQuery(), id=repo.id, n=n))
+            happened = list_happened(timeline, proposal, on_lines)
     record = {
         **msgspec.to_builtins(proposal),
         "thread": msgspec.to_builtins(thread) if comments else None,
         "line_threads": msgspec.to_builtins(on_lines) if comments else None,
     }
     parts = [markdown(ctx.out, proposal.body)] if proposal.body.strip() else []
-    parts += [_thread_entry(ctx, entry) for entry in thread]
+    parts += _talk(ctx, thread, happened)
     parts += thread_texts(ctx, repo, on_lines)
     columns = THREAD[: None if comments else -2]
     if ctx.out.terminal and not ctx.out.format.as_data:
@@ -192,6 +197,19 @@ def view(
     if proposal.state != "open" and not ctx.out.format.as_data:
         columns = tuple(column for column in columns if column.name != "merge_state")
     ctx.out.record(record, columns, Proposal, body="\n\n".join(parts), drawn=True)
+
+
+def _talk(ctx: Ctx, thread: Sequence[Comment | Review], happened: Sequence[Happened]) -> list[str]:
+    """Return the comments, the reviews, and what else happened, in order of time."""
+    timed = [(entry.created_at, _thread_entry(ctx, entry)) for entry in thread]
+    for event in happened:
+        words = (
+            f"{terminal_safe(event.who)}, {ctx.out.when(event.at)}, "
+            if event.who
+            else f"{ctx.out.when(event.at)}, "
+        )
+        timed.append((event.at, f"--- {words}{terminal_safe(event.words)}"))
+    return [text for _, text in sorted(timed, key=lambda entry: entry[0])]
 
 
 def _thread_entry(ctx: Ctx, entry: Comment | Review) -> str:

@@ -264,7 +264,7 @@ async def test_what_was_opened_counts_as_read_and_u_takes_it_back(
     async with open_app().run_test(size=(100, 30)) as pilot:
         await settle(pilot)
         await press(pilot, "i")
-        await sees(pilot, "● project#1 Return three", "yours  @")
+        await sees(pilot, "● project#1 Return three", "yours  ✓ ready  @")
         await press(pilot, "enter")
         await sees(pilot, "Why?", "main ← topic")
         await press(pilot, "escape")
@@ -357,7 +357,7 @@ async def test_what_needs_me_stays_when_all_is_done_and_u_brings_back(
         assert "mention" in text and "yours" not in text
         assert "each of these waits for you" in await press(pilot, "X")
         text = await press(pilot, "u")
-        assert "1 is back" in text and "● project#1 Return three" in text and "yours  @" in text
+        assert "1 is back" in text and "● project#1 Return three" in text and "yours  ✓ ready  @" in text
         assert "nothing was marked" in await press(pilot, "u")
         await press(pilot, "g")
         await press(pilot, "x")

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Region
 from textual.timer import Timer
 
 from localstore.core.model.history import ChangedFile, Compare
@@ -175,6 +176,9 @@ class ChangedFiles(Differing, Base):
     def beside(self) -> bool:
         """Whether the tree of files is shown beside the changes."""
         return self.app.size.width >= TWO_PANES and not self._hides and not self._crowded
+
+    def pane_to_write_over(self) -> Region | None:
+        return self.diff.region if self.beside and self.diff.region else None
 
     @property
     def _crowded(self) -> bool:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tui.screens.split import SplitScreen
 
 if TYPE_CHECKING:
     from localstore.core.model.inbox import InboxItem
+    from tui.listed import ListedProposal
     from tui.text import Part
 
+ASKED = 8  # repositories whose proposals are read for the rows of the inbox, those of the first rows
 # For each answer: what is said until the server has it, and what the row says then.
 ANSWERS: dict[str, tuple[str, Part]] = {
     "accept": ("accepting", ("accepted ✓", "good")),
     "grant": ("granting", ("granted ✓", "good")),
     "decline": ("declining", ("", "dim")),  # the row goes
 }
+
+
+def ignore(error: BaseException) -> None:
+    """Does nothing, because the rows say enough without the answer."""
 
 
 class Answered(SplitScreen):
@@ -26,6 +34,7 @@ class Answered(SplitScreen):
         super().__init__()
         self.given: dict[str, Part] = {}  # what became of rows that are answered, by their ids
         self._leaves = ""  # the row that the cursor leaves as soon as there is one below it
+        self._proposals: dict[str, dict[int, ListedProposal]] = {}  # open ones, by repository and number
 
     def rest(self) -> None:
         if self._leaves and self.listed.key == self._leaves:
@@ -33,6 +42,39 @@ class Answered(SplitScreen):
         if self.listed.key != self._leaves:
             self._leaves = ""
         super().rest()
+
+    def read_proposals(self, items: Sequence[InboxItem]) -> None:
+        """Read how the open proposals among these rows stand, with one request for each repository."""
+        repo_ids = dict.fromkeys(
+            item.repo.id
+            for item in items
+            if item.repo is not None and item.subject.kind == "proposal" and item.subject.state == "open"
+        )
+        if repo_ids:
+            self.call_after_refresh(lambda: self._read_proposals(list(repo_ids)[:ASKED]))
+
+    def _read_proposals(self, repo_ids: Sequence[str]) -> None:
+        from tui import contents  # which the first screen does not need
+
+        def learn(repo_id: str, listed: list[ListedProposal], at: float) -> None:
+            by_number = {proposal.number: proposal for proposal in listed}
+            if self.remains and self._proposals.get(repo_id) != by_number:
+                self._proposals[repo_id] = by_number
+                self.paint()
+
+        for repo_id in repo_ids:
+            self.svc.load(contents.newest_proposals(repo_id), partial(learn, repo_id), ignore)
+
+    def find_proposals(self, items: Sequence[InboxItem]) -> Mapping[str, ListedProposal]:
+        """Returns the open proposals that these rows are about, by the id of the row. Proposals that were not
+        read yet are left out."""
+        by_item: dict[str, ListedProposal] = {}
+        for item in items:
+            if item.repo is not None and item.subject.state == "open":
+                proposal = self._proposals.get(item.repo.id, {}).get(item.subject.number or 0)
+                if proposal is not None:
+                    by_item[item.id] = proposal
+        return by_item
 
     def keep_answered(self, now: list[InboxItem], before: list[InboxItem]) -> list[InboxItem]:
         """Returns the rows that the inbox shows: the rows that the server lists now, and the rows that the

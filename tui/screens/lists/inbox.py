@@ -24,10 +24,11 @@ from tui.widgets.lines import Item, Lines, heading, sequence
 
 if TYPE_CHECKING:
     from tui.asked import AskedApp
+    from tui.listed import ListedProposal
 
 NONE_GIVEN: Mapping[str, Part] = {}
 WORD = 10  # columns of the word that says why a row is there
-NAME = 32  # columns of a repository's name
+NAME, NAME_BESIDE = 32, 22  # columns of a repository's name, and beside a word about its proposal
 # What waits for the user: all else can be marked as done without being looked at.
 NEEDS_ME = frozenset(
     {
@@ -43,14 +44,16 @@ NEEDS_ME = frozenset(
 )
 WATCHED = frozenset({"participant", "watching"})
 SECTIONS = ("Needs me", "Mine", "Watching")
+NOTHING: Part = ("", "dim")
+NO_PROPOSALS: Mapping[str, ListedProposal] = {}
 REASONS: dict[str, Part] = {
     "review_requested": ("review", "accent"),
     "mention": ("mention", "accent"),
     "assigned": ("assigned", "accent"),
     "author": ("yours", "dim"),
     "participant": ("took part", "dim"),
-    "check_failed": ("✗ fails", "bad"),
-    "ready_to_merge": ("✓ ready", "good"),
+    "check_failed": ("✗ failed", "bad"),
+    "ready_to_merge": ("◷ dropped", "warn"),
     "invited": ("invited", "accent"),
     "transfer": ("transfer", "accent"),
     "watching": ("watching", "dim"),
@@ -70,36 +73,94 @@ GO = Action("go_repo", ("w",), "go to a repository", "svc repo list", footer=Tru
 
 class Space(NamedTuple):
     """The room for a row of the inbox. `narrow`: there is little more room than for a title. `two_lines`: the
-    row has a second line."""
+    row has a second line. `account`: the handle of the user."""
 
     narrow: bool = False
     two_lines: bool = False
+    account: str = ""
 
 
 ROOMY = Space()
 
 
-def row(item: InboxItem, now: float, space: Space = ROOMY, given: Part | None = None) -> Item:
-    """Returns the row of an inbox item. Its key is the id of the item. `given`: how the item was answered."""
-    word, role = given or (("closed", "dim") if is_over(item) else REASONS[item.reason])
+def row(
+    item: InboxItem,
+    now: float,
+    space: Space = ROOMY,
+    given: Part | None = None,
+    proposal: ListedProposal | None = None,
+) -> Item:
+    """Returns the row of an inbox item. Its key is the id of the item. `given`: how the item was answered.
+    `proposal`: the open proposal that it is about, None if it is about something else or is not known."""
+    word, role = given or _why(item)
+    stands = _stands(item, proposal, space) if given is None else NOTHING
+    if stands[0] and not _still(item, proposal):
+        (word, role), stands = stands, NOTHING
     number = f"#{item.subject.number}" if item.subject.number else ""
     full = _about(item)
     name = full.rpartition("/")[2] if space.narrow or space.two_lines else full
-    short = name if len(name) <= NAME else f"…{name[1 - NAME :]}"
+    room = NAME_BESIDE if stands[0] else NAME
+    short = name if len(name) <= room else f"…{name[1 - room :]}"
     done, title = describe_event(item), safe(describe(item))
-    text = f"{word} {full} {number} {title} {done}"
+    text = f"{word} {stands[0]} {full} {number} {title} {done}"
     unread: Part = ("● " if item.unread and given is None else "  ", "accent")
     about: Part = (f"{safe(short)}{number} ", "accent")
     if space.two_lines:
         when = ((f"{brief(item.updated_at, now)} ", "dim"),)
-        below: tuple[Part, ...] = (("  ", "text"), (word, role), (f"  {safe(done)}" if done else "", "dim"))
+        below: tuple[Part, ...] = (
+            ("  ", "text"),
+            (word, role),
+            (f"  {stands[0]}" if stands[0] else "", stands[1]),
+            (f"  {safe(done)}" if done else "", "dim"),
+        )
         return Item(item.id, (unread, about, (title, "text")), when, text, below=below)
     if space.narrow:
         when = ((f"{brief(item.updated_at, now)} ", "dim"),)
+        word, role = stands if stands[0] and item.reason not in NEEDS_ME else (word, role)
         return Item(item.id, (unread, (f"{word} ", role), about, (title, "text")), when, text)
     what: Part = (f" · {safe(done)}" if done else "", "dim")
     parts = (unread, (f"{word:<{WORD - 1}} ", role), about, (f" {title}", "text"), what)
-    return Item(item.id, parts, ((f"{ago(item.updated_at, now)} ", "dim"),), text)
+    right = ((f"{stands[0]}  " if stands[0] else "", stands[1]), (f"{ago(item.updated_at, now)} ", "dim"))
+    return Item(item.id, parts, right, text)
+
+
+def _why(item: InboxItem) -> Part:
+    """Returns why a row is in the inbox. For what is closed or merged by now, returns that instead of what it
+    asked for."""
+    return _end(item) if is_over(item) else REASONS[item.reason]
+
+
+def _end(item: InboxItem) -> Part:
+    """Returns that an issue or proposal is closed or merged. Returns "" if it is open."""
+    if item.subject.state != "closed":
+        return NOTHING
+    if item.subject.kind == "issue":
+        return "✓ closed", "dim"
+    is_merged = item.subject.merged or item.event == "proposal.merge"
+    return ("● merged", "agent") if is_merged else ("⊘ closed", "bad")
+
+
+def _stands(item: InboxItem, proposal: ListedProposal | None, space: Space) -> Part:
+    """Returns how an issue or proposal stands: that it is closed or merged, or what an open proposal waits
+    for. Returns "" if that is unknown, or if the reason of the row says it already."""
+    if proposal is None:
+        return NOTHING if is_over(item) else _end(item)
+    from tui.screens.proposal.words import standing_of  # which the first screen does not need
+
+    standing = standing_of(proposal, space.account)
+    if standing is None or (item.reason == "review_requested" and standing.role == "accent"):
+        return NOTHING
+    return standing.words if space.two_lines else standing.short, standing.role
+
+
+def _still(item: InboxItem, proposal: ListedProposal | None) -> bool:
+    """Returns whether a proposal still stands as the reason of its row says. Its checks may have passed since
+    then, or its merge may have been signed again. If the proposal is unknown, returns True."""
+    if proposal is None:
+        return True
+    if item.reason == "check_failed":
+        return bool(proposal.checks.failed)
+    return item.reason != "ready_to_merge" or proposal.auto_merge is None
 
 
 def is_over(item: InboxItem) -> bool:
@@ -108,10 +169,11 @@ def is_over(item: InboxItem) -> bool:
     return item.reason in NEEDS_ME and item.subject.state == "closed"
 
 
-def section_of(item: InboxItem) -> str:
+def section_of(item: InboxItem, proposal: ListedProposal | None = None) -> str:
     """Returns the section of a row of the inbox: "Needs me" if it waits for the account, "Mine" if it is
-    about the account's own work, or "Watching"."""
-    if item.reason in NEEDS_ME and not is_over(item):
+    about the account's own work, or "Watching". `proposal`: the open proposal that the row is about, if it is
+    known. If it does not stand any more as its reason says, it does not wait for the account."""
+    if item.reason in NEEDS_ME and not is_over(item) and _still(item, proposal):
         return "Needs me"
     return "Watching" if item.reason in WATCHED or is_over(item) else "Mine"
 
@@ -122,15 +184,17 @@ def sections(
     space: Space = ROOMY,
     most: int | None = None,
     given: Mapping[str, Part] = NONE_GIVEN,
+    proposals: Mapping[str, ListedProposal] = NO_PROPOSALS,
 ) -> list[Item]:
     """Returns the rows of the inbox by section. Each section begins with a heading that has the number of its
-    rows. `most`: how many rows of each section are shown at most. `given`: how rows were answered, by id."""
+    rows. `most`: how many rows of each section are shown at most. `given`: how rows were answered, by id.
+    `proposals`: the open proposals that rows are about, by the id of the row."""
     rows: list[Item] = []
     for name in SECTIONS:
-        own = [item for item in items if section_of(item) == name]
+        own = [item for item in items if section_of(item, proposals.get(item.id)) == name]
         if own:
             rows.append(heading(name, sum(item.id not in given for item in own)))
-        rows += [row(item, now, space, given.get(item.id)) for item in own[:most]]
+        rows += [row(item, now, space, given.get(item.id), proposals.get(item.id)) for item in own[:most]]
         if most is not None and len(own) > most:
             rows.append(Item(None, ((f"  {len(own) - most} more: i", "dim"),)))
     return rows
@@ -309,6 +373,7 @@ class Inbox(Answered):
 
     def _paint(self, items: list[InboxItem], at: float) -> None:
         self._items = self.keep_answered(items, self._items)
+        self.read_proposals(self._items)
         self.listen()
         self.paint()
 
@@ -321,7 +386,9 @@ class Inbox(Answered):
 
     def paint(self) -> None:
         now = self.svc.clock()
-        rows = sections(self._items, now, Space(self.narrow, self.two_lines), given=self.given)
+        space = Space(self.narrow, self.two_lines, self.svc.client.account)
+        proposals = self.find_proposals(self._items)
+        rows = sections(self._items, now, space, given=self.given, proposals=proposals)
         if not rows and self.previews:
             self.listed.empty = NO_NEWS if self.svc.client.account else SIGNED_OUT
         elif not rows:
@@ -346,7 +413,8 @@ class Inbox(Answered):
     def do_all_done(self) -> None:
         """Ask whether to mark all listed rows as done, and mark them. Rows that wait for the user are left
         out."""
-        chosen = [item for item in self._items if section_of(item) != "Needs me"]
+        proposals = self.find_proposals(self._items)
+        chosen = [item for item in self._items if section_of(item, proposals.get(item.id)) != "Needs me"]
         stays = len(self._items) - len(chosen)
         staying = f"{stays} that need{'s' if stays == 1 else ''} you stay{'s' if stays == 1 else ''}"
         if not chosen:

@@ -12,12 +12,19 @@ from localstore.core.model.thread import Thread
 from tui import contents
 from tui.actions import Action
 from tui.screens.code.changed_files import CHANGES, ChangedFiles
-from tui.screens.proposal.notes import notes
+from tui.screens.proposal.notes import Note, notes
 from tui.screens.proposal.remarks import REMARKED, REMARKS, Remarking
 from tui.screens.proposal.review import VERDICTS, Reviewing
 from tui.screens.proposal.seen import SeenFiles
 from tui.text import Part, safe
 from tui.texts import Texts
+from tui.widgets.lines import Lines
+from tui.widgets.patch import NotedRows
+
+THREADS = (
+    Action("next_thread", ("right_square_bracket",), "next thread", footer=True),
+    Action("previous_thread", ("left_square_bracket",), "previous thread"),
+)
 
 
 class Files(ChangedFiles, Remarking):
@@ -26,6 +33,7 @@ class Files(ChangedFiles, Remarking):
     ALL_SEEN = "all files are seen: A approves, X requests changes"
     ACTIONS: tuple[Action, ...] = (
         *CHANGES,
+        *THREADS,
         *REMARKS,
         *VERDICTS,
         Action("machine", (), "this machine: models, apps", "svc llm status"),
@@ -39,6 +47,7 @@ class Files(ChangedFiles, Remarking):
         self._one = proposal
         self._texts = Texts(self, self.paint_notes)
         self._seen: SeenFiles | None = None
+        self._unfolded: set[str] = set()  # ids of resolved threads that are shown as cards
 
     @property
     def new_seal(self) -> str:
@@ -56,7 +65,14 @@ class Files(ChangedFiles, Remarking):
     def label_of(self, action: Action) -> str:
         """Returns the label of an action in the line of keys. Actions about a line or a comment have one only
         where they can do something."""
+        if action.id == "open" and self.diff.has_focus:
+            thread = self.thread_here()
+            is_folded = thread is not None and thread.id not in self._unfolded
+            is_resolved = thread is not None and thread.state == "resolved"
+            return ("unfold" if is_folded else "fold") if is_resolved else ""
         label = super().label_of(action)
+        if action.id in ("next_thread", "previous_thread"):
+            return label if self._threads else ""
         return self.remark_label(action.id, label) if label and action.id in REMARKED else label
 
     def whole_diff(self) -> str:
@@ -141,7 +157,77 @@ class Files(ChangedFiles, Remarking):
             for thread in self._threads
             if current is not None and thread.place is not None and thread.place.path == current.path
         ]
-        self.diff.show_notes(lambda rooms: notes(listed, self._texts.rows, self.svc.clock(), rooms))
+        before = self.diff.key
+        self.diff.show_notes(
+            lambda rooms: notes(listed, self._texts.rows, self.svc.clock(), rooms, self._unfolded)
+        )
+        if isinstance(before, Note) and self.diff.key != before:
+            self._go_to_thread(before.thread)  # its row may be gone, because the thread was folded
+
+    def _go_to_thread(self, thread_id: str) -> bool:
+        """Move the cursor to the first row of a thread. Returns False if the file on the screen does not have
+        it."""
+        place = next((place for place, of in self._list_places() if of == thread_id), None)
+        if place is not None:
+            self.diff.go(place)
+        return place is not None
+
+    def _list_places(self) -> list[tuple[int, str]]:
+        """Returns (row, id of the thread) of each thread in the file on the screen, from the top."""
+        rows = self.diff.rows
+        noted = rows.noted if isinstance(rows, NotedRows) else []
+        begins: dict[str, int] = {}
+        for place in noted:
+            key = rows[place].key
+            if isinstance(key, Note):
+                begins.setdefault(key.thread, place)
+        return [(place, thread) for thread, place in begins.items()]
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        if not isinstance(event.key, Note):
+            super().on_lines_chosen(event)
+            return
+        thread = self.thread_here()
+        if thread is not None and thread.state == "resolved":
+            self._unfolded.symmetric_difference_update({thread.id})
+            self.paint_notes()
+            self.show_keys()
+
+    def do_next_thread(self) -> None:
+        self._step_thread(1)
+
+    def do_previous_thread(self) -> None:
+        self._step_thread(-1)
+
+    def _step_thread(self, step: int) -> None:
+        """Go to the next thread, or with `step` −1 to the previous one. The other files follow the one on the
+        screen, and the first follows the last."""
+        if not self._threads:
+            self.tell("there are no comments on lines")
+            return
+        self.set_focus(self.diff)
+        key, cursor = self.diff.key, self.diff.cursor
+        current = key.thread if isinstance(key, Note) else ""
+        ahead = [place for place, thread in self._list_places() if thread != current]
+        ahead = [place for place in ahead if (place - cursor) * step > 0]
+        if ahead:
+            self.diff.go(min(ahead) if step > 0 else max(ahead))
+            return
+        current_file = self._find_shown()
+        begin = self._changes.place_of.get(current_file.path, 0) if current_file is not None else 0
+        count = len(self._changes)
+        paths = {thread.place.path for thread in self._threads if thread.place is not None}
+        for away in range(1, count + 1):
+            place = (begin + away * step) % count
+            if self._changes.file(place).path not in paths:
+                continue
+            if away < count:
+                self.show_file(place)
+            places = [row for row, _ in self._list_places()]
+            if places:
+                self.diff.go(places[0] if step > 0 else places[-1])
+                return
+        self.tell("the lines that were commented on are not among the changes")
 
     def open_threads(self) -> Mapping[str, int]:
         """Returns the present number of open threads in each file, by path."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
@@ -32,11 +32,16 @@ class Note(NamedTuple):
 
 
 def notes(
-    threads_of_proposal: Sequence[Thread], rows_of: Texts, now: float, rooms: Rooms
+    threads_of_proposal: Sequence[Thread],
+    rows_of: Texts,
+    now: float,
+    rooms: Rooms,
+    unfolded: Container[str] = (),
 ) -> dict[Spot, list[Item]]:
     """Returns the rows of the threads, by the line below which they are shown. That is the last line that a
     thread is about, on the old or the new side. `rows_of`: the Markdown texts of the screen, which make the
-    rows of comments. `rooms`: the columns for the rows on each side."""
+    rows of comments. `rooms`: the columns for the rows on each side. `unfolded`: ids of the resolved threads
+    that are shown as cards all the same."""
     items_by_spot: dict[Spot, list[Item]] = {}
     for thread in threads_of_proposal:
         at = thread.place
@@ -45,7 +50,7 @@ def notes(
         room = rooms.old if thread.side == "old" else rooms.new
         rows = (
             _fold_thread(thread, room, now)
-            if thread.state == "resolved"
+            if thread.state == "resolved" and thread.id not in unfolded
             else _card(thread, rows_of, now, room)
         )
         items = [Item(Note(thread.id, place, of), parts) for place, (of, parts) in enumerate(rows)]
@@ -78,10 +83,13 @@ def _fold_thread(thread: Thread, room: Room, now: float) -> list[Line]:
 
 
 def _card(thread: Thread, rows_of: Texts, now: float, room: Room) -> list[Line]:
-    role = "warn" if thread.draft else "accent"
+    role = "warn" if thread.draft else "line" if thread.state == "resolved" else "accent"
     inside = room.width - FRAME
     last = thread.comments[-1].id if thread.comments else ""
-    title = fit(((f"─ {_state(thread)} ", role),), room.width - 2)
+    head: Part = (
+        (f"─ ✓ {_state(thread)} ", "good") if thread.state == "resolved" else (f"─ {_state(thread)} ", role)
+    )
+    title = fit((head,), room.width - 2)
     used = sum(cell_len(text) for text, _ in title)
     rows: list[Line] = [("", (("╭", role), *title, ("─" * (room.width - 2 - used) + "╮", role)))]
 

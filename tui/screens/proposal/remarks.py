@@ -35,10 +35,10 @@ _COMMENTS = (
         f"{_ON} --suggest TEXT",
         "thread.create",
     ),
-    _action("pending", "p", "keep for the verdict", f"{_ON} --draft -b TEXT", "thread.create"),
-    _action("edit_comment", "e", "edit the comment", "comment {n} --edit-last -b TEXT", ""),
     _action("resolve", "z", "resolve or reopen", "resolve {n} ID", "thread.resolve"),
     _action("apply", "a", "apply suggestion", "apply {n} ID", "suggestion.prepare"),
+    _action("edit_comment", "e", "edit the comment", "comment {n} --edit-last -b TEXT", ""),
+    _action("pending", "p", "keep for the verdict", f"{_ON} --draft -b TEXT", "thread.create"),
 )
 
 
@@ -159,13 +159,16 @@ class Remarking(Reviewing):
             lambda text: self._begin(span, seal, words, text),
             draft,
             span.text,
+            replaced=span.text.split("\n"),
         )
 
-    def _thread(self) -> Thread | None:
+    def thread_here(self) -> Thread | None:
+        """Returns the thread under the cursor, None if there is none."""
         key = self.diff.key
-        thread = next(
-            (it for it in self._threads or () if isinstance(key, Note) and it.id == key.thread), None
-        )
+        return next((it for it in self._threads or () if isinstance(key, Note) and it.id == key.thread), None)
+
+    def _thread(self) -> Thread | None:
+        thread = self.thread_here()
         if thread is None:
             self.say("go to a comment first", "warn")
         return thread

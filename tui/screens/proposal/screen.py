@@ -16,6 +16,7 @@ from localstore.core.model.proposal import Proposal, Version
 from localstore.core.model.repo import Repo
 from localstore.core.model.review import Review
 from localstore.core.model.thread import Thread
+from svc.flows.happened import list_happened
 from svc.flows.place.rights import refusal
 from tui import contents
 from tui.actions import Action, spell_key
@@ -38,7 +39,7 @@ from tui.screens.proposal.words import (
     verdicts_of,
 )
 from tui.screens.talk.previews import first_left, reviewer_line
-from tui.screens.talk.talk import Listed, Talk
+from tui.screens.talk.talk import Listed, Talk, Timed
 from tui.text import Part, ago, fold, safe
 from tui.texts import first_words, item
 from tui.widgets.lines import Item, Lines, sequence
@@ -130,6 +131,7 @@ class ProposalScreen(Reviewing, Talk):
         self.svc.load(contents.reviews(self.repo.id, self.number), self._paint_reviews)
         self.svc.load(contents.versions(self.repo.id, self.number), self._paint_versions)
         self.svc.load(contents.threads(self.repo.id, self.number), self._paint_threads)
+        self.load_timeline()
 
     def _paint_one(self, proposal: Proposal, at: float) -> None:
         self.one = proposal
@@ -190,8 +192,7 @@ class ProposalScreen(Reviewing, Talk):
         items += [] if self.has_facts else self._file_items()
         versions = [] if self.has_facts else self._version_rows()
         items += [item(("version", place), row) for place, row in enumerate(versions)]
-        for _, talk_items in sorted(self._talk(), key=lambda timed: timed[0]):
-            items += talk_items
+        items += self.in_order(self._talk(proposal))
         items += [item(("queued", place), row) for place, row in enumerate(self.queued_rows())]
         self.query_one("#proposal", Lines).show(sequence(items))
         self.show_facts(
@@ -318,9 +319,12 @@ class ProposalScreen(Reviewing, Talk):
             rows.append(((f"{version.n:>3}  ", "dim"), (version.head[:8], "accent"), (when, "dim")))
         return rows if self._versions else []
 
-    def _talk(self) -> list[tuple[str, list[Item]]]:
-        """Returns the comments and reviews, each as (time, rows)."""
-        timed_items = [(comment.created_at, self.comment_items(comment)) for comment in self.comments]
+    def _talk(self, proposal: Proposal) -> list[Timed]:
+        """Returns the comments, the reviews, and what else happened."""
+        talk = [
+            *self.timed_comments(),
+            *self.timed_lines(list_happened(self.timeline, proposal, self._threads)),
+        ]
         for review in self._reviews:
             who = f"@{safe(review.reviewer.handle or '?')} "
             stale = " · stale" if review.stale else " · dismissed" if review.dismissed_at else ""
@@ -328,15 +332,18 @@ class ProposalScreen(Reviewing, Talk):
             when = f" · {ago(review.created_at, self.svc.clock())} · version {review.version}"
             head: Row = ((who, "person"), SAID[review.verdict], (f"{stale}{advice}{when}", "dim"))
             rows = self.card_rows(head, review.body)
+            is_line = not review.body.strip()
+            rows = rows[1:] if is_line else rows  # its blank row
             items = [item(("review", review.id, place), row) for place, row in enumerate(rows)]
-            timed_items.append((review.created_at, items))
-        return timed_items
+            talk.append(Timed(review.created_at, items, is_line))
+        return talk
 
     # --- what one can do
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         if self.one is not None:
-            path = event.key[1] if isinstance(event.key, tuple) and event.key[0] == "file" else ""
+            key = event.key
+            path = key[1] if isinstance(key, tuple) and key[0] in ("file", "event") else ""
             self.app.push_screen(Files(self.repo, self.one, str(path)))
 
     def get_proposal(self) -> Proposal | None:

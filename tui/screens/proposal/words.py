@@ -4,6 +4,7 @@ merge."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 from localstore.core.model.check import Rollup, SealCheck
 from localstore.core.model.proposal import Proposal
@@ -109,19 +110,103 @@ def refuses_merge(proposal: Proposal) -> str:
     return f"it conflicts with {proposal.base}; {conflict_way_out(proposal)}{f'. {waits}' if waits else ''}"
 
 
-def waits_for(proposal: ListedProposal, account: str) -> list[Part]:
-    """Returns parts that say what a proposal waits for, for a row of a list. That is a review by the account,
-    or the resolution of conflicts. If a merge is signed in advance, they also say that the proposal merges by
-    itself."""
+class NextStep(NamedTuple):
+    """What an open proposal waits for, in one or two words with a sign. `short`: the same for a row with
+    little room. `tells`: which of its counts need not be shown beside it, because these words have them:
+    checks or verdicts."""
+
+    words: str
+    role: str
+    short: str
+    tells: Literal["", "checks", "verdicts"] = ""
+
+
+def _standing(
+    sign: str, words: str, role: str, short: str = "", tells: Literal["", "checks", "verdicts"] = ""
+) -> NextStep:
+    return NextStep(f"{sign} {words}", role, f"{sign} {short or words}", tells)
+
+
+def standing_of(proposal: ListedProposal, account: str) -> NextStep | None:
+    """Returns what an open proposal waits for: the first thing that somebody has to do. Returns None if it is
+    not open, or if nothing is known that it waits for. `account`: the handle of the user."""
     if proposal.state != "open":
-        return []
-    is_reviewer = any(
-        reviewer.who.handle == account and (reviewer.state == "requested" or reviewer.stale)
-        for reviewer in proposal.reviewers
+        return None
+    if proposal.draft:
+        return _standing(SIGNS["draft"], "draft", "dim")
+    if proposal.merge_state == "conflicts":
+        return _standing("✗", "conflicts", "bad")
+    handles = _find_asked(proposal)
+    if account in handles:
+        return _standing("◆", "your review", "accent", "review")
+    codes = proposal.blocked_by or ()
+    refuses = any(
+        verdict.state == "changes_requested" and not verdict.stale for verdict in proposal.reviewers
     )
-    parts: list[Part] = [("◆ your review", "accent")] if is_reviewer and account else []
-    parts += [("✗ conflicts", "bad")] if proposal.merge_state == "conflicts" else []
-    return [*parts, (f"{WAITS} merges by itself", "warn")] if proposal.auto_merge is not None else parts
+    if refuses or "changes_requested" in codes:
+        return _standing("✗", "changes asked", "bad", "changes", "verdicts")
+    if proposal.checks.failed:
+        count = proposal.checks.failed
+        return _standing(
+            "✗", f"{count} check{'' if count == 1 else 's'} failed", "bad", f"{count} failed", "checks"
+        )
+    if handles:
+        more = f" +{len(handles) - 1}" if len(handles) > 1 else ""
+        return _standing("◇", f"review @{safe(handles[0])}{more}", "warn", f"@{safe(handles[0])}{more}")
+    if "review_required" in codes:
+        return _standing("◇", "needs review", "warn", "review")
+    return _standing_of_codes(proposal)
+
+
+def _find_asked(proposal: ListedProposal) -> list[str]:
+    """Returns the handles of those whose review a proposal waits for."""
+    return [
+        reviewer.who.handle or "?"
+        for reviewer in proposal.reviewers
+        if reviewer.state == "requested" or reviewer.stale
+    ]
+
+
+def _standing_of_codes(proposal: ListedProposal) -> NextStep | None:
+    """Returns what a proposal waits for beside people: its checks, its threads or a lock. Returns that it is
+    ready if nothing blocks it, and None if that is unknown."""
+    codes, checks = proposal.blocked_by or (), proposal.checks
+    if "checks_required" in codes or checks.pending:
+        begun = f"{checks.passed}/{checks.total}" if checks.total else ""
+        return _standing("◐", f"checks {begun}".rstrip(), "warn", begun or "checks", "checks")
+    if "unresolved_threads" in codes:
+        count = proposal.threads.open
+        words = f"{count} open thread{'' if count == 1 else 's'}" if count else "open threads"
+        return _standing("◇", words, "warn", "threads")
+    if "lock_writes" in codes:
+        return _standing("⊘", "locked", "warn")
+    if codes:
+        return _standing("◇", codes[0].replace("_", " "), "warn", "waits")
+    is_free = proposal.blocked_by is not None and proposal.merge_state in ("clean", "behind")
+    return _standing("✓", "ready", "good") if is_free else None
+
+
+def waits_for(proposal: ListedProposal, account: str, short: bool = False) -> list[Part]:
+    """Returns parts for a row of a list: what a proposal waits for, and whether it then merges by itself,
+    because its merge is signed in advance. `short`: the row has little room."""
+    standing = standing_of(proposal, account)
+    parts: list[Part] = [(standing.short if short else standing.words, standing.role)] if standing else []
+    if standing is not None and standing.role == "bad" and account in _find_asked(proposal):
+        parts.append(("◆ review" if short else "◆ your review", "accent"))
+    if proposal.auto_merge is not None and proposal.state == "open":
+        parts.append(
+            (WAITS if short else f"{WAITS} signed" if parts else f"{WAITS} merges by itself", "warn")
+        )
+    return parts
+
+
+def counts_beside(proposal: ListedProposal, account: str) -> list[Part]:
+    """Returns the state of checks and the verdicts of reviewers, as parts. What `waits_for` says already is
+    left out."""
+    standing = standing_of(proposal, account)
+    left_out = standing.tells if standing is not None else ""
+    counts = [("checks", checks_of(proposal.checks)), ("verdicts", verdicts_of(proposal))]
+    return [part for name, part in counts if part[0] and name != left_out]
 
 
 def state_of(proposal: Proposal | ListedProposal) -> Part:

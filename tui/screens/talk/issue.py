@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 
 from localstore.core.model.issue import Comment, Issue
+from svc.flows.happened import list_happened
 from tui import contents
 from tui.actions import Action
 from tui.screens.facts import beside_facts
@@ -111,6 +112,7 @@ class IssueScreen(Talk):
     def do_refresh(self) -> None:
         self.svc.load(contents.issue(self.repo.id, self.number), self._paint_issue)
         self.svc.load(contents.comments(self.repo.id, self.number), self._paint_comments)
+        self.load_timeline()
 
     def _paint_issue(self, issue: Issue, at: float) -> None:
         self.one = issue
@@ -134,8 +136,7 @@ class IssueScreen(Talk):
         rows += self.text_rows(issue.body) if issue.body.strip() else [(("no text", "dim"),)]
         rows += self.reaction_rows(issue.reactions)
         items = [item(place, row) for place, row in enumerate(rows)]
-        for comment in self.comments:
-            items += self.comment_items(comment)
+        items += self.in_order([*self.timed_comments(), *self.timed_lines(list_happened(self.timeline))])
         items += [item(("queued", place), row) for place, row in enumerate(self.queued_rows())]
         self.query_one("#issue", Lines).show(sequence(items))
         self.show_facts(self.people_rows(issue))

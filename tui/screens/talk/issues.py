@@ -14,7 +14,7 @@ from tui.actions import Action
 from tui.filters import STATES, WORDS, Filter, Kind, complete, parse
 from tui.listed import ListedIssue, ListedProposal
 from tui.screens.base import TWO_PANES
-from tui.screens.proposal.words import WAITS, checks_of, state_of, verdicts_of, waits_for
+from tui.screens.proposal.words import counts_beside, state_of, waits_for
 from tui.screens.split import SPLIT_ACTIONS, Split
 from tui.screens.talk.acts import About, Acts, Noun
 from tui.screens.talk.previews import SIGNS, Colours, colours_of, first_left, label_parts, preview_talk
@@ -74,6 +74,14 @@ def _comments(item: ListedIssue | ListedProposal) -> str:
     return f"{item.comments} comment{'' if item.comments == 1 else 's'}"
 
 
+# Actions of the list that have other commands while it lists proposals.
+OF_PROPOSALS = (
+    Action("add", ("a",), "new", "svc pr create -t {title}", "signed_in", True, "proposal.create"),
+    Action("kind", ("p",), "issues or proposals", "svc issue list"),
+    Action("state", ("o",), "open, closed or all", "svc pr list --state {state}", footer=True),
+)
+
+
 class Issues(Split, Acts):
     LIST = "issues"
     RULED = True
@@ -108,7 +116,7 @@ class Issues(Split, Acts):
     def actions(self) -> tuple[Action, ...]:
         if self._kind == "issues":
             return self.ACTIONS
-        acts = {action.id: action for action in _acts("proposal")}
+        acts = {action.id: action for action in (*_acts("proposal"), *OF_PROPOSALS)}
         no_key = Action("machine", (), "this machine: models, apps", "svc llm status")  # M is merge here
         return (*(acts.get(action.id, action) for action in self.ACTIONS), no_key)
 
@@ -261,8 +269,9 @@ class Issues(Split, Acts):
     def _row(self, item: ListedIssue | ListedProposal) -> Item:
         proposal = item if isinstance(item, ListedProposal) else None
         state = state_of(item) if isinstance(item, ListedProposal) else SIGNS[item.state]
-        waits = waits_for(proposal, self.svc.client.account) if proposal is not None else []
-        counts = [checks_of(proposal.checks), verdicts_of(proposal)] if proposal is not None else []
+        account, is_short = self.svc.client.account, not self.two_lines and self.app.size.width < SHORT
+        waits = waits_for(proposal, account, is_short) if proposal is not None else []
+        counts = counts_beside(proposal, account) if proposal is not None else []
         names = [label.name for label in item.labels]
         now = self.svc.clock()
         when: Part = (f"{brief(item.updated_at, now)} ", "dim")
@@ -274,9 +283,8 @@ class Issues(Split, Acts):
             return Item(item.number, self._make_row_title(item, state), (*signs, when))
         if self.app.size.width < SHORT:
             right = [*_shorten_labels(names, self._labelled[1])] if len(waits) < 2 else []
-            waits = [(WAITS, role) if words.startswith(WAITS) else (words, role) for words, role in waits]
-            right += [(f"  {words.replace('your ', '')}", role) for words, role in waits]
             right += [(_sign(words), role) for words, role in counts]
+            right += [(f"  {words}", role) for words, role in waits]
             right += [
                 (f"  {item.comments}" if item.comments else "", "dim"),
                 (f"  {brief(item.updated_at, now):>3} ", "dim"),

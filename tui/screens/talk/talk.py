@@ -4,7 +4,7 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 
@@ -17,8 +17,9 @@ from localstore.core.model.issue import (
     Issue,
     Reactions,
 )
-from localstore.core.model.proposal import Proposal
+from localstore.core.model.proposal import Proposal, TimelineItem
 from localstore.core.model.repo import Repo
+from svc.flows.happened import Happened
 from svc.flows.place.rights import refusal
 from tui import contents
 from tui.actions import Action
@@ -43,6 +44,19 @@ _REACTED = {"heart": "♥ heart", "eyes": "◉ eyes", "rocket": "▲ rocket", "t
 _COUNTED = ("plus", "minus", "tada", "heart", "rocket", "eyes")
 
 
+class Timed(NamedTuple):
+    """A part of the talk: a comment, a review, or something that happened. `at`: when. `is_line`: it is one
+    line without a card."""
+
+    at: str
+    items: list[Item]
+    is_line: bool = False
+
+
+def no_timeline(error: BaseException) -> None:
+    """Does nothing, because the talk says enough without what happened."""
+
+
 class Talk(Acts, WithFacts):
     """The screen of the issue or proposal `number`. Subclasses set `NOUN` (which of the two it is), and set
     `one` (its content) once that has arrived."""
@@ -58,6 +72,7 @@ class Talk(Acts, WithFacts):
         self._unread = ""  # why it is not shown, once the server was asked
         self.one: Issue | Proposal | None = None
         self.comments: list[Comment] = []
+        self.timeline: list[TimelineItem] = []
         self.texts = Texts(self, self.paint)
 
     @property
@@ -184,6 +199,40 @@ class Talk(Acts, WithFacts):
             head: list[Part] = [(f"⋯ queued  {safe(words.partition(':')[0] if text else words)}", "warn")]
             rows += self.card_rows(head, text)
         return rows
+
+    def load_timeline(self) -> None:
+        self.svc.load(contents.timeline(self.repo.id, self.number), self._take_timeline, no_timeline)
+
+    def _take_timeline(self, timeline: list[TimelineItem], at: float) -> None:
+        if timeline != self.timeline:
+            self.timeline = timeline
+            self.paint()
+
+    def timed_lines(self, happened: Sequence[Happened]) -> list[Timed]:
+        """Returns what happened as lines of the talk."""
+        lines: list[Timed] = []
+        for event in happened:
+            words: list[Part] = [(f"{event.sign} ", event.tone), (safe(event.words), "text")]
+            who: list[Part] = [(f"@{safe(event.who)} ", "person")] if event.who else []
+            when: Part = (f" · {ago(event.at, self.svc.clock())}", "dim")
+            key = "event", event.path, event.id
+            lines.append(Timed(event.at, [Item(key, (("── ", "line"), *who, *words, when))], is_line=True))
+        return lines
+
+    def timed_comments(self) -> list[Timed]:
+        return [Timed(comment.created_at, self.comment_items(comment)) for comment in self.comments]
+
+    def in_order(self, talk: Sequence[Timed]) -> list[Item]:
+        """Returns the rows of the talk in order of time. An empty row comes before a line, unless there is
+        another line above it."""
+        items: list[Item] = []
+        was_line = False
+        for timed in sorted(talk, key=lambda timed: timed.at):
+            if timed.is_line and not was_line:
+                items.append(Item(("above", timed.items[0].key), (("", "text"),)))
+            items += timed.items
+            was_line = timed.is_line
+        return items
 
     # --- what one can do
 

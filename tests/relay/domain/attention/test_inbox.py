@@ -117,7 +117,13 @@ def test_done_until_something_new_happens(world: Tracker) -> None:
         comment(world, world.http, "x", 1 if title == "one" else 2)
     assert inbox(world, a) == [("author", 2), ("author", 1)]
     item = ok(a.get(URL))["items"][1]
-    assert item["subject"] == {"kind": "issue", "number": 1, "title": "one", "state": "open"}
+    assert item["subject"] == {
+        "kind": "issue",
+        "number": 1,
+        "title": "one",
+        "state": "open",
+        "merged": False,
+    }
     assert item["repo"] == {"id": world.repo.id, "full_name": world.repo.body["full_name"]}
     assert (item["unread"], item["done"]) == (True, False)
     url = f"{URL}/{item['id']}"

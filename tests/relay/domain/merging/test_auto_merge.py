@@ -74,7 +74,13 @@ def test_who_took_part_reads_in_the_inbox_that_it_was_merged(place: Place) -> No
     answer = place.work.get("/api/v1/inbox")
     page = msgspec.json.decode(answer.content, type=Page[InboxItem])
     (item,) = page.items
-    assert (item.event, item.subject.number, item.subject.state) == ("proposal.merge", place.n, "closed")
+    subject = item.subject
+    assert (item.event, subject.number, subject.state, subject.merged) == (
+        "proposal.merge",
+        place.n,
+        "closed",
+        True,
+    )
 
 
 def dropped(place: Place) -> str:

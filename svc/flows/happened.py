@@ -1,0 +1,135 @@
+"""Texts for what happened to an issue or a proposal beside its comments, for the command and the app."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple
+
+from localstore.core.model.proposal import Proposal, TimelineItem
+from localstore.core.model.thread import Thread
+from localstore.core.words import SIGNS
+
+Tone = Literal["good", "bad", "warn", "agent", "dim"]
+SEAL = 8  # characters of the id of a seal
+_DROPPED: Final[Mapping[str, str]] = {
+    "base_moved": "its base has moved on",
+    "head_moved": "its branch has moved on",
+    "retargeted": "it has another base",
+    "prepare_expired": "its time was over",
+    "unauthorized": "its key was revoked",
+    "merge_conflict": "it conflicts with its base",
+}
+_CLOSED: Final[Mapping[str, str]] = {
+    "head_deleted": "its branch was deleted",
+    "base_deleted": "its base was deleted",
+}
+_MARKS: Final[Mapping[str, tuple[str, Tone]]] = {
+    "proposal.merge": (SIGNS["merged"], "agent"),
+    "proposal.close": (SIGNS["closed"], "bad"),
+    "proposal.reopen": (SIGNS["open"], "good"),
+    "proposal.push": ("↑", "dim"),
+    "proposal.retarget": ("→", "dim"),
+    "proposal.ready": (SIGNS["open"], "good"),
+    "proposal.draft": (SIGNS["draft"], "dim"),
+    "proposal.auto_merge": ("◷", "warn"),
+    "proposal.auto_off": ("◷", "dim"),
+    "proposal.auto_drop": ("◷", "bad"),
+    "review.request": ("◇", "warn"),
+    "review.unrequest": ("◇", "dim"),
+    "review.dismiss": ("–", "dim"),
+    "thread.create": ("◇", "dim"),
+    "thread.comment": ("◇", "dim"),
+    "thread.resolve": (SIGNS["pass"], "good"),
+    "thread.reopen": ("◇", "warn"),
+    "thread.apply": (SIGNS["pass"], "good"),
+    "issue.close": ("✓", "dim"),
+    "issue.reopen": (SIGNS["open"], "good"),
+}
+
+
+_SAID: Final[Mapping[str, str]] = {
+    "proposal.merge": "merged it as {seal}{way}",
+    "proposal.close": "closed it{closed}",
+    "proposal.reopen": "opened it again",
+    "proposal.push": "pushed {head}, version {version}",
+    "proposal.retarget": "changed its base to {base}",
+    "proposal.ready": "said that it is ready",
+    "proposal.draft": "made it a draft",
+    "proposal.auto_merge": "signed its merge in advance{way}",
+    "proposal.auto_off": "took the signed merge back",
+    "proposal.auto_drop": "the signed merge was dropped: {dropped}",
+    "review.request": "asked {person} for a review",
+    "review.unrequest": "no longer asks {person} for a review",
+    "review.dismiss": "dismissed a review",
+    "thread.create": "commented{line}",
+    "thread.comment": "answered{line}",
+    "thread.resolve": "resolved a thread{where}",
+    "thread.reopen": "opened a thread again{where}",
+    "thread.apply": "applied a suggestion{where}",
+    "issue.close": "closed it{merging}",
+    "issue.reopen": "opened it again",
+}
+
+
+class Happened(NamedTuple):
+    """Something that happened to an issue or a proposal. `who`: the handle of who did it, "" if nobody did.
+    `words`: what they did, such as `merged it as dcc544ea by squash`. `path`: the file that it is about, if
+    it is about lines."""
+
+    id: int
+    at: str
+    who: str
+    sign: str
+    tone: Tone
+    words: str
+    path: str = ""
+
+
+def list_happened(
+    timeline: Sequence[TimelineItem], proposal: Proposal | None = None, threads: Sequence[Thread] = ()
+) -> list[Happened]:
+    """Return what happened, oldest first. Comments and reviews are left out, because they have texts of their
+    own. `proposal`: the proposal that it happened to, None for an issue. `threads`: its threads on lines, as
+    far as they are known."""
+    people = _name_people(proposal) if proposal is not None else {}
+    at_lines = {thread.id: thread for thread in threads}
+    happened: list[Happened] = []
+    for item in timeline:
+        thread = at_lines.get(str(item.data.get("thread", "")))
+        words = _say(item, people, thread)
+        if words:
+            who = (item.actor.handle or item.actor.id) if item.actor is not None else ""
+            path = (thread.place or thread).path if thread is not None else ""
+            happened.append(Happened(item.id, item.at, who, *_MARKS[item.kind], words, path))
+    return happened
+
+
+def _name_people(proposal: Proposal) -> dict[str, str]:
+    """Return the handles of the people of a proposal, by the ids of their accounts."""
+    people = [proposal.author, *proposal.assignees, *(reviewer.who for reviewer in proposal.reviewers)]
+    return {person.id: person.handle for person in people if person.handle}
+
+
+def _say(item: TimelineItem, people: Mapping[str, str], thread: Thread | None) -> str:
+    """Return what happened in words, "" for what is not listed."""
+    template = _SAID.get(item.kind)
+    if template is None:
+        return ""
+    data = item.data
+    handle = people.get(str(data.get("account_id", "")), "")
+    at = (thread.place or thread) if thread is not None else None
+    where = f" on {at.path}:{at.start}" if at is not None else ""
+    way, reason = str(data.get("strategy", "")).replace("_", "-"), str(data.get("reason", ""))
+    return template.format(
+        seal=str(data.get("seal", ""))[:SEAL],
+        head=str(data.get("head", ""))[:SEAL],
+        version=data.get("version", "?"),
+        base=data.get("base", "?"),
+        way=f" by {way}" if way else "",
+        person=f"@{handle}" if handle else "somebody",
+        where=where,
+        line=where or " on a line",
+        closed=f": {_CLOSED[reason]}" if reason in _CLOSED else "",
+        dropped=_DROPPED.get(reason, reason.replace("_", " ")),
+        merging=f" by merging #{data['proposal']}" if "proposal" in data else "",
+    )
