@@ -157,7 +157,7 @@ async def test_a_new_one_without_a_title_is_written_in_its_form(
         await press(pilot, "enter", "3")
         await press(pilot, "colon", *"issue create -l docs -b Text", "enter")
         await sees(pilot, "title of the issue", "● docs", "1 line")
-        await press(pilot, *"From the line", "enter", "S")
+        await press(pilot, *"From the line", "enter", "ctrl+s")
         await sees(pilot, "#2 ", "From the line")
         await press(pilot, "colon", *"repo release create", "enter")
         await sees(pilot, "version of the release")
@@ -183,13 +183,13 @@ async def test_notes_of_a_release_have_the_seals_since_the_last_one(
     repo_id = alice("repo", "view", "--jq", ".id").out.strip()
     async with open_app().run_test(size=(100, 24)) as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "5", "a", *"v1", "enter", "f")
+        await press(pilot, "enter", "5", "a", *"v1", "enter", "escape", "f")
         await sees(pilot, "• Second", "• First")
         await press(pilot, "D", "y")
         assert alice("repo", "release", "create", "v0").code == 0
         await press(pilot, "r")
         await sees(pilot, "v0", "Releases 1")
-        await press(pilot, "a", *"v1", "enter")
+        await press(pilot, "a", *"v1", "enter", "escape")
         await sees(pilot, "version   v1")
         assert isinstance(pilot.app, SvcApp)
         client = pilot.app.client
