@@ -415,7 +415,8 @@ async def test_a_repository_is_deleted_by_its_name(project: str, alice: Svc, ope
         await press(pilot, "enter")
         await press(pilot, "8")
         await press(pilot, "G", "enter")
-        assert "Deleted" in await press(pilot, *project, "enter")
+        await press(pilot, *project, "enter")
+        await sees(pilot, "Deleted")
     assert json.loads(alice("repo", "list", "--json", "full_name").out) == []
 
 
