@@ -203,11 +203,11 @@ def _open_again(server: str, notice: str) -> None:
 
 def _without_server(words: Sequence[str]) -> list[str]:
     """Return the words of a command line without the option --server and its value."""
-    left: list[str] = []
+    kept: list[str] = []
     rest = iter(words)
     for word in rest:
         if word == "--server":
             next(rest, None)
         elif not word.startswith("--server="):
-            left.append(word)
-    return left
+            kept.append(word)
+    return kept

@@ -122,6 +122,32 @@ async def test_up_brings_back_the_lines_that_were_run(issue: str, open_app: Open
         assert candidates.key == before
 
 
+async def test_a_line_that_is_no_command_is_corrected_where_it_was_typed(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "colon", *"isue list")
+        await sees(pilot, "svc has no command isue; did you mean issue?")
+        await press(pilot, "enter")
+        assert ": svc isue list" in await sees(pilot, "svc has no command isue", "enter run")
+        await press(pilot, "ctrl+u", *"q")
+        await sees(pilot, "enter quits the app")
+        await press(pilot, "enter")
+        assert not pilot.app.is_running
+
+
+async def test_the_palette_runs_a_line_that_it_does_not_list(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "space", *"xyzzy")
+        await sees(pilot, "no action and no command of svc has all these words")
+        await press(pilot, "enter")
+        await sees(pilot, "nothing was run", "/ xyzzy")
+        await press(pilot, "ctrl+u", *f"issue list -R {issue} -L 1")
+        await sees(pilot, f"enter runs: svc issue list -R {issue} -L 1")
+        await press(pilot, "enter")
+        await sees(pilot, "svc issue list --limit=1", "✓ done", "Retry stalls")
+
+
 async def test_the_heading_names_the_command_and_what_it_is_about(issue: str, open_app: Open) -> None:
     async with open_app().run_test(size=(100, 24)) as pilot:
         await settle(pilot)

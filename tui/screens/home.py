@@ -204,19 +204,19 @@ class Home(Answered):
         ways = self._way_rows()
         if self._repos is None and not ways:
             return
-        place, now, known = self.svc.place, self.svc.clock(), self._repos is not None
+        place, now, has_answer = self.svc.place, self.svc.clock(), self._repos is not None
         ordered = sorted((self._repos or {}).values(), key=lambda repo: repo.updated_at, reverse=True)
         ordered.sort(key=lambda repo: repo.id != place.repo_id)
         items = [*ways, *self._above(now, bool(ordered))]
-        if items and known and not self.two_lines:
+        if items and has_answer and not self.two_lines:
             items.append(Item(None, (("", "text"),)))
-        if items and known:
+        if items and has_answer:
             items.append(heading("Repositories", len(ordered)))
         width = min(40, max((len(repo.full_name) for repo in ordered), default=0) + 2)
         items += [self._row(repo, width, now) for repo in ordered]
-        if not ordered and known and (self.previews or ways):
+        if not ordered and has_answer and (self.previews or ways):
             items.append(Item(None, (("none yet" if self.svc.client.account else "none to see", "dim"),)))
-        elif not ordered and known:
+        elif not ordered and has_answer:
             items += [Item(None, row) for row in self.first_steps()[1]]
         lines = self.query_one("#repos", Lines)
         at_top = lines.top == 0  # then what comes above the cursor stays in view

@@ -192,11 +192,11 @@ class SignIn(Card):
             return [BLANK, Item(None, ((f"◐ {self._doing}", "dim"),))]
         approval = self._approval
         return [
-            *_named("open", approval.url, "link", self._width),
+            *_make_rows("open", approval.url, "link", self._width),
             BLANK,
-            *_named("type there", approval.user_code, "title", self._width),
+            *_make_rows("type there", approval.user_code, "title", self._width),
             BLANK,
-            *_named("compare", approval.fingerprint, "text", self._width),
+            *_make_rows("compare", approval.fingerprint, "text", self._width),
             Item(None, ((" " * (NAME + 1), "text"), ("the page must show this fingerprint", "dim"))),
             BLANK,
             Item(None, ((f"◐ {self._doing}", "dim"),)),
@@ -430,7 +430,7 @@ class SignIn(Card):
             copy(self, self._approval.url_with_code)
 
 
-def _named(name: str, value: str, role: str, width: int) -> list[Item]:
+def _make_rows(name: str, value: str, role: str, width: int) -> list[Item]:
     """Returns rows with a name and its value, which is wrapped to the columns that are left."""
     lines = fold(((safe(value), role),), max(12, width - NAME - 1))
     return [

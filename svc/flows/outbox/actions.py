@@ -56,8 +56,8 @@ FINAL = (EditionLacks, QuotaExceeded)  # which nothing but the user can change
 VERDICTS = {"approve": "approved", "request_changes": "requested changes of", "comment": "commented on"}
 # What a switch of a request's body has made so.
 SWITCHED = {
-    ("archived", True): "archived, so that it takes no writes",
-    ("archived", False): "not archived any more",
+    ("archived", True): "the repository is archived and takes no writes",
+    ("archived", False): "the repository takes writes again",
     ("active", True): "switched on",
     ("active", False): "switched off",
     ("draft", True): "a draft now",
@@ -255,7 +255,9 @@ def _become(member: str, value: Any) -> str:
         verb, _, what = name.partition(" ")
         done = {"add": "added", "remove": "removed"}.get(verb)
         return f"{done} {what} {', '.join(value)}" if done else f"{name} {', '.join(value)}"
-    if member in ("visibility", "state"):
+    if member == "visibility":
+        return f"the repository is {value} now"
+    if member == "state":
         return f"{value} now"
     return f"{name} changed" if member in ("title", "body", "description") else f"{name} is {value} now"
 

@@ -361,7 +361,8 @@ async def test_webhooks(project: str, alice: Svc, open_app: Open) -> None:
         await to(pilot, "Automation", "add", "")
         await press(pilot, "enter")
         await typed(pilot, address)
-        text = await typed(pilot, "push,release")
+        await sees(pilot, "☑ push", "☐ release", "space on or off")
+        text = await press(pilot, "down", "space", "enter")
         if "whsec_" not in text:
             pytest.skip("this server sends nothing to private addresses")
         await press(pilot, "escape")
@@ -370,12 +371,13 @@ async def test_webhooks(project: str, alice: Svc, open_app: Open) -> None:
         await to(pilot, "Automation", "hook", hook)
         await press(pilot, "enter")
         assert "- switched off" in await press(pilot, *"switch", "enter")
-        await press(pilot, "enter", *"events", "enter")
-        assert "flood is not an event" in await typed(pilot, "flood")
-        await press(pilot, "enter", *"events", "enter")
-        await typed(pilot, "issue")
+        await sees(pilot, "Webhook: switched off")
+        await press(pilot, "enter", *"events", "enter", "space", "down", "space", "enter")
+        await sees(pilot, "a webhook is told at least one event")
+        await press(pilot, "enter", *"events", "enter", "space", "down", "space", "down", "space", "enter")
+        await sees(pilot, "Webhook: events proposal")
         found = got("repos/{id}/webhooks")["items"][0]
-        assert (found["active"], found["events"]) == (False, ["issue"])
+        assert (found["active"], found["events"]) == (False, ["proposal"])
         await press(pilot, "enter", *"delete", "enter")
         await typed(pilot, address)
     assert got("repos/{id}/webhooks")["items"] == []
