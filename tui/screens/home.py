@@ -248,7 +248,7 @@ class Home(Answered):
         rows = [heading("Sign in")]
         for key, way in WAYS.items():
             if self.two_lines:
-                parts: tuple[Part, ...] = ((f"Sign in: {way.name}", "accent"),)
+                parts: tuple[Part, ...] = ((way.name, "accent"),)
             else:
                 needs = way.brief if self.previews else way.needs
                 parts = ((f"{way.name:<{WAY}}", "accent"), (needs, "dim"))
