@@ -203,11 +203,11 @@ def _open_again(server: str, notice: str) -> None:
 
 def _without_server(words: Sequence[str]) -> list[str]:
     """Return the words of a command line without the option --server and its value."""
-    kept: list[str] = []
+    without: list[str] = []
     rest = iter(words)
     for word in rest:
         if word == "--server":
             next(rest, None)
         elif not word.startswith("--server="):
-            kept.append(word)
-    return kept
+            without.append(word)
+    return without
