@@ -246,7 +246,7 @@ async def test_what_a_command_refuses_is_said(issue: str, open_app: Open) -> Non
         assert "77" in text
         assert "cannot be read" in await press(pilot, "escape", "colon", *"issue view 'open", "enter")
         await press(pilot, "colon", *"nonsense", "enter")
-        assert "there is no command" in await seen(pilot, "there is no command")
+        assert "svc has no command nonsense" in await seen(pilot, "svc has no command nonsense")
 
 
 async def test_a_command_that_goes_on_is_stopped(issue: str, alice: Svc, open_app: Open) -> None:

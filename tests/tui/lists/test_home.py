@@ -65,7 +65,7 @@ async def test_the_chooser_says_of_a_repository_what_one_chooses_by(
     async with open_app(place=place).run_test(size=(100, 30)) as pilot:
         await settle(pilot)
         await press(pilot, "w")
-        text = await sees(pilot, "─ go to a repository ─", "Yours 2", "1 of 2", f"{project}  private")
+        text = await sees(pilot, "─ go to a repository ─", "Yours 2", "1 of 2", "  private  ")
         assert "abroad" in next(row for row in text.splitlines() if "▌" in row and "here" in row)
         await press(pilot, *"nowhere")
         await sees(pilot, "no repository that you may see is called like this")
