@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from rich.console import Console
 from textual.constants import COLOR_SYSTEM
@@ -27,10 +27,10 @@ from localstore.core.errors import SvcError
 from localstore.core.model.repo import Repo
 from localstore.outbox import QueuedAction
 from svc.flows.editor import editor, run
-from svc.flows.outbox.actions import Report, SentByAnother, describe_action, text_of
+from svc.flows.outbox.actions import Report, SentByAnother, describe_action, describe_effect, text_of
 from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
-from tui.client import Client, sentence, state_after
+from tui.client import NO_SERVER, Client, sentence, state_after
 from tui.colouring import COLOURING
 from tui.commands import SEAL, Commands, Parameter, known_values, missing, parse_values, words_of
 from tui.display.hyperlinks import terminal_opens
@@ -47,9 +47,13 @@ from tui.theme import CHOSEN, COLOURLESS, choose_selected, choose_theme, is_term
 from tui.tints import Tints, tints
 from tui.widgets.picture import over
 
+if TYPE_CHECKING:
+    from svc.http.session import Session, Sessions
+
 T = TypeVar("T")
 Sends = Literal["change", "asked", "timer"]  # why the outbox is sent
 
+LOGIN = "login"  # the command that the card to sign in stands for
 MACHINE = "machine"  # the action that is absent over SSH
 TICK = 10.0  # seconds between two looks at what times say by now
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
@@ -61,8 +65,9 @@ QUEUE_AGAIN = 3.0  # seconds after which the outbox is read again that another p
 class SvcApp(KeysInOrder, inherit_bindings=False):
     """The app. `colours`: name of the theme. `images`: how the terminal shows pictures. `commands`: svc's
     commands, None if the app was opened without them. `account_now`: returns the account that is signed in on
-    this machine now, because a command may have changed it. `reopens`: the app has ended in order to be
-    opened again."""
+    this machine now, because a command may have changed it. `sessions`: the sessions and keys of this
+    machine, None if nobody signs in here, as over SSH. `reopens`: the app has ended in order to be opened
+    again, at the server `reopens_at`, where it then says `reopens_with`."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
@@ -84,6 +89,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         commands: Commands | None = None,
         notice: str = "",
         account_now: Callable[[], str] = lambda: "",
+        sessions: Sessions | None = None,
     ) -> None:
         if not os.environ.get("NO_COLOR"):
             os.environ.pop("NO_COLOR", None)  # an empty one counts for Textual, and means colours
@@ -102,12 +108,15 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self._typed_lines: list[str] = []  # command lines that were run, the newest first
         self._outbox_seen: object = None  # the state of the outbox when it was read last
         self.news = News(self)
+        if not client.origin:
+            self.news.state = NO_SERVER
         self._painted = False
         self._selected = ("", "")  # a theme and the role of the cursor's line in it
         self.shares: dict[str, int] = {}  # hundredths of the width that a list takes, by its name
         self._opens_links = terminal_opens(os.environ)
         self.broken: Exception | None = None
-        self._account_now, self.reopens = account_now, False
+        self._account_now, self.sessions = account_now, sessions
+        self.reopens, self.reopens_at, self.reopens_with = False, "", ""
         self.animation_level = "none"
 
     @property
@@ -374,6 +383,13 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         if opening_actions and not report.refused and not stopped:
             title = opening_actions[-1].value["title"]
             screen.say(f"#{report.numbers[opening_actions[-1].id]} opened: {title}", "good")
+        elif why == "change" and not report.refused and not stopped and screen.in_front:
+            effects = [
+                words for entry in report.sent if sending.is_own(entry) and (words := describe_effect(entry))
+            ]
+            if effects:
+                more = f", and {len(effects) - 1} more" if len(effects) > 1 else ""
+                screen.say(effects[-1] + more, "good")
         if report.sent:
             screen.news()
 
@@ -464,7 +480,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             return
 
         def tell() -> None:
-            self.news.state = state_after(error)
+            self.news.state = state_after(error) if self.client.origin else NO_SERVER
             if screen.remains:
                 state = self.news.state
                 screen.say(sentence(error), "bad" if state == "online" else "warn")
@@ -627,6 +643,38 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         repo, mine = self._current.subject() if action.right else (None, False)
         return refusal(action.right, repo, mine) if repo is not None else ""
 
+    def sign_in(self, server: str = "", way: str = "") -> None:
+        """Let the user sign in on a card. `server`: the server as the user typed it, "" for the one of the
+        app. `way`: the way that begins at once, a key of `WAYS`, "" to choose one."""
+        from svc.http.origin import parse_origin
+        from tui.screens.sign_in import SignIn
+
+        if self.sessions is None:
+            self._current.say("you are signed in by the key of this SSH connection", "warn")
+            return
+        try:
+            origin = parse_origin(server) if server else self.client.origin
+        except SvcError as error:
+            self._current.say(sentence(error), "warn")
+            return
+        self.push_screen(SignIn(self.sessions, self._take_session, origin, self.client.account, way))
+
+    def _take_session(self, session: Session) -> None:
+        """Go on with a new session. If it is of another account or server than the app, end the app in order
+        to open it again."""
+        who = session.handle or session.user_id
+        words = f"Signed in to {session.origin.partition('://')[2]} as {who}"
+        if (session.origin, who) == (self.client.origin, self.client.account):
+            self.news.state = "online"
+            self._current.say(words, "good")
+            self._current.news()
+        else:
+            self.reopens, self.reopens_at, self.reopens_with = True, session.origin, words
+            self.exit()
+
+    def do_sign_in(self) -> None:
+        self.sign_in()
+
     def do_account(self) -> None:
         from tui.screens.settings.account import Account
 
@@ -673,7 +721,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         close`."""
         from tui.screens.command.form import Form
 
-        if self.commands is not None and path in self.commands.summaries:
+        if path == LOGIN and not values and self.sessions is not None:
+            self.sign_in()
+        elif self.commands is not None and path in self.commands.summaries:
             fields = self.commands.fields(path)
             self.push_screen(Form(path, fields, {**self.known_for(path, fields), **values}))
 
@@ -688,6 +738,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self._current.say(f"the command line cannot be read: {error}", "warn")
             return
         path = self.commands.path_in(words) if self.commands is not None else ""
+        if path == LOGIN and (server := _server_of(words)) is not None and self.sessions is not None:
+            self.sign_in(server)
+            return
         if self.commands is None or not path:
             self.run_words(words)
             return
@@ -732,7 +785,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         that is signed in. If that is another account now, end the app in order to open it again."""
         self.place = self.place.read_again()
         if self.commands is not None and self._account_now() != self.client.account:
-            self.reopens = True
+            now = self._account_now()
+            self.reopens, self.reopens_with = True, f"Signed in as {now}" if now else "Signed out"
             self.exit()
 
     def run_words(self, words: list[str]) -> None:
@@ -753,6 +807,15 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         if words and self.commands is not None:
             command = Command(words, self.place.folder, self.commands)
             run_here(self, self._current, command, doing, ended)
+
+
+def _server_of(words: Sequence[str]) -> str | None:
+    """Returns the server that the words of `svc login` name, "" if they name none. Returns None if they say
+    more than that."""
+    line = " ".join(words[1:]).replace("=", " ").split()
+    if not line:
+        return ""
+    return line[1] if len(line) == 2 and line[0] == "--server" else None
 
 
 def _without_retry(reason: str) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from localstore.core.endpoint import Endpoint
     from localstore.core.model.repo import Repo
     from localstore.outbox import QueuedAction
+    from svc.http.session import Sessions
     from tui.actions import Action
     from tui.client import Client
     from tui.drafts import Drafts
@@ -55,6 +56,7 @@ class AskedApp(Protocol):
     pressed: str  # the key whose action runs
     key_at: float  # when the last key came, by the monotonic clock
     shares: dict[str, int]  # hundredths of the width that a list takes, by its name
+    sessions: Sessions | None  # None: nobody signs in here
 
     @property
     def news(self) -> AskedNews: ...
@@ -143,6 +145,8 @@ class AskedApp(Protocol):
     def open_form(self, path: str, **values: str) -> None: ...
 
     def run_line(self, line: str) -> None: ...
+
+    def sign_in(self, server: str = "", way: str = "") -> None: ...
 
     def run_words(self, words: list[str]) -> None: ...
 

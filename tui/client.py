@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from svc.http.credential import Credential
 
 T = TypeVar("T")
+NO_SERVER = "none"  # the state of the connection of an app that knows no server yet
 
 
 class Client:

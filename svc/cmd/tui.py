@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from svc.http.credential import Credential
 
 THEMES = ("terminal", "dark", "light", "contrast")
+NOTICE = "SVC_TUI_NOTICE"  # the variable with what an app that was opened again says first
 IMAGES = ("auto", "kitty", "iterm2", "sixel", "blocks")
 
 
@@ -118,23 +119,24 @@ def _open(run: Run, theme: str, images: str, plain: bool, *, mouse: bool) -> Non
     from tui.client import Client
 
     root = run.home.root
+    origin = run.server if plain or run.knows_server else ""
     if not plain:
         run.note = lambda text: None  # the screen is the app's, and it says itself how the server is
-    session = run.sessions.find(run.server)
+    session = run.sessions.find(origin) if origin else None
 
     def account() -> str:
-        now = run.sessions.find(run.server)
+        now = run.sessions.find(origin) if origin else None
         return (now.handle or now.user_id) if now else ""
 
     def credential() -> Credential | None:
         try:
-            return run.sessions.credential(run.server) if account() == client.account else None
+            return run.sessions.credential(origin) if account() == client.account else None
         except SvcError:
             return None
 
     from svc.cmd.frame.catalogue import catalogue
 
-    client = Client(run.server, account(), lambda: run.reader, known.Store(root / known.FILE), credential)
+    client = Client(origin, account(), lambda: run.reader, known.Store(root / known.FILE), credential)
     if plain:
         from tui.plain import LineMode
 
@@ -172,8 +174,9 @@ def _open(run: Run, theme: str, images: str, plain: bool, *, mouse: bool) -> Non
         machine=Machine(run.home, run.environment) if ssh is None else None,
         images=way_of(os.environ) if images == "auto" else cast("Way", images),
         commands=catalogue(run),
-        notice="" if ssh is None else SIGNS if ssh.agent else READS_AND_TALKS,
+        notice=os.environ.pop(NOTICE, "") if ssh is None else SIGNS if ssh.agent else READS_AND_TALKS,
         account_now=account,
+        sessions=run.sessions if ssh is None else None,
     )
     settle()
     app.run(mouse=mouse)
@@ -184,4 +187,27 @@ def _open(run: Run, theme: str, images: str, plain: bool, *, mouse: bool) -> Non
     if app.broken is not None:
         raise app.broken
     if app.reopens:
-        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - this very program again
+        _open_again(app.reopens_at, app.reopens_with)
+
+
+def _open_again(server: str, notice: str) -> None:
+    """Run this very program again in this process. `server`: the origin to use from now on, "" for the one
+    that the options, the environment or the folder name. `notice`: what the app says first."""
+    words = list(sys.orig_argv)
+    if notice:
+        os.environ[NOTICE] = notice
+    if server:
+        words, os.environ["SVC_SERVER"] = _without_server(words), server
+    os.execv(sys.executable, words)  # noqa: S606 - no other program than this one
+
+
+def _without_server(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line without the option --server and its value."""
+    without: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--server":
+            next(rest, None)
+        elif not word.startswith("--server="):
+            without.append(word)
+    return without

@@ -128,10 +128,10 @@ async def test_the_cursor_stands_on_what_was_made(issue: str, alice: Svc, open_a
         await press(pilot, "enter", "3")
         await sees(pilot, "Number 29")
         await press(pilot, "G", "a")
-        await press(pilot, *"Brand new", "enter", "S")
+        await press(pilot, *"Brand new", "enter", "ctrl+s")
         await sees(pilot, "▌○ #32 Brand new")
         await press(pilot, "5", "a")
-        await press(pilot, *"v1", "enter", "S")
+        await press(pilot, *"v1", "enter", "ctrl+s")
         await sees(pilot, "Created release v1", "▌v1")
 
 

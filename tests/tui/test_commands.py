@@ -122,6 +122,32 @@ async def test_up_brings_back_the_lines_that_were_run(issue: str, open_app: Open
         assert candidates.key == before
 
 
+async def test_a_line_that_is_no_command_is_corrected_where_it_was_typed(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "colon", *"isue list")
+        await sees(pilot, "svc has no command isue; did you mean issue?")
+        await press(pilot, "enter")
+        assert ": svc isue list" in await sees(pilot, "svc has no command isue", "enter run")
+        await press(pilot, "ctrl+u", *"q")
+        await sees(pilot, "enter quits the app")
+        await press(pilot, "enter")
+        assert not pilot.app.is_running
+
+
+async def test_the_palette_runs_a_line_that_it_does_not_list(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "space", *"xyzzy")
+        await sees(pilot, "no action and no command of svc has all these words")
+        await press(pilot, "enter")
+        await sees(pilot, "nothing was run", "/ xyzzy")
+        await press(pilot, "ctrl+u", *f"issue list -R {issue} -L 1")
+        await sees(pilot, f"enter runs: svc issue list -R {issue} -L 1")
+        await press(pilot, "enter")
+        await sees(pilot, "svc issue list --limit=1", "✓ done", "Retry stalls")
+
+
 async def test_the_heading_names_the_command_and_what_it_is_about(issue: str, open_app: Open) -> None:
     async with open_app().run_test(size=(100, 24)) as pilot:
         await settle(pilot)
@@ -157,7 +183,7 @@ async def test_a_new_one_without_a_title_is_written_in_its_form(
         await press(pilot, "enter", "3")
         await press(pilot, "colon", *"issue create -l docs -b Text", "enter")
         await sees(pilot, "title of the issue", "● docs", "1 line")
-        await press(pilot, *"From the line", "enter", "S")
+        await press(pilot, *"From the line", "enter", "ctrl+s")
         await sees(pilot, "#2 ", "From the line")
         await press(pilot, "colon", *"repo release create", "enter")
         await sees(pilot, "version of the release")
@@ -183,13 +209,13 @@ async def test_notes_of_a_release_have_the_seals_since_the_last_one(
     repo_id = alice("repo", "view", "--jq", ".id").out.strip()
     async with open_app().run_test(size=(100, 24)) as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "5", "a", *"v1", "enter", "f")
+        await press(pilot, "enter", "5", "a", *"v1", "enter", "escape", "f")
         await sees(pilot, "• Second", "• First")
         await press(pilot, "D", "y")
         assert alice("repo", "release", "create", "v0").code == 0
         await press(pilot, "r")
         await sees(pilot, "v0", "Releases 1")
-        await press(pilot, "a", *"v1", "enter")
+        await press(pilot, "a", *"v1", "enter", "escape")
         await sees(pilot, "version   v1")
         assert isinstance(pilot.app, SvcApp)
         client = pilot.app.client
@@ -220,7 +246,7 @@ async def test_what_a_command_refuses_is_said(issue: str, open_app: Open) -> Non
         assert "77" in text
         assert "cannot be read" in await press(pilot, "escape", "colon", *"issue view 'open", "enter")
         await press(pilot, "colon", *"nonsense", "enter")
-        assert "there is no command" in await seen(pilot, "there is no command")
+        assert "svc has no command nonsense" in await seen(pilot, "svc has no command nonsense")
 
 
 async def test_a_command_that_goes_on_is_stopped(issue: str, alice: Svc, open_app: Open) -> None:

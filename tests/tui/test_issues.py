@@ -96,7 +96,7 @@ async def test_an_issue_is_opened(issue: str, alice: Svc, open_app: Open) -> Non
         await press(pilot, "enter")
         await press(pilot, "3")
         await press(pilot, "a")
-        text = await press(pilot, *"New", "enter")
+        text = await press(pilot, *"New", "enter", "escape")
         assert "title     New" in text and "text      none" in text
         text = await press(pilot, "S")
         assert "#2" in text
@@ -137,8 +137,8 @@ async def test_the_form_of_an_issue_takes_a_template_a_text_labels_and_people(
     async with open_app().run_test(size=(120, 40)) as pilot:  # the draft is there again
         await settle(pilot)
         await press(pilot, "enter", "3", "a")
-        await sees(pilot, "title     Stalls", "● bug", "two", f"people    @{me[:20]}")
-        await press(pilot, "S")
+        await sees(pilot, "title     Stalls", "● bug", "two", f"people    @{me[:20]}", "enter next")
+        await press(pilot, "escape", "S")
         await sees(pilot, "#2 Stalls")
         await press(pilot, "a", "escape")
         text = await sees(pilot, "title     needed")
@@ -269,7 +269,7 @@ async def test_the_text_of_a_new_issue_from_the_editor_leaves_no_draft(
         await press(pilot, "enter")
         await press(pilot, "3")
         await press(pilot, "a")
-        await press(pilot, *"Hangs", "enter")
+        await press(pilot, *"Hangs", "enter", "escape")
         assert "draft is kept" in await press(pilot, "E")
         (tmp_path / "code").write_text("0")
         assert (await press(pilot, "E")).count("by night") == 2, "the editor began with what it had written"
@@ -285,7 +285,6 @@ async def test_a_release_is_written_in_a_form(project: str, alice: Svc, open_app
         await press(pilot, "enter", "5", "a")
         await sees(pilot, "version of the release")
         await press(pilot, *"v2", "enter")
-        await press(pilot, "enter")
         await press(pilot, *"**Good**", "escape")
         await sees(pilot, "─ New release · ", "as others will see it", "Good", "of        main")
         await press(pilot, "j", "enter")
@@ -315,7 +314,7 @@ async def test_what_a_release_lacks_is_under_the_cursor(project: str, open_app: 
         await settle(pilot)
         await press(pilot, "enter", "5", "a")
         await sees(pilot, "version of the release")
-        await press(pilot, *"v2", "enter", "G", "enter")
+        await press(pilot, *"v2", "enter", "escape", "G", "enter")
         await sees(pilot, "signed    ✓ yes")
         await press(pilot, "S")
         await sees(pilot, "only files are signed", "▌files")
@@ -330,7 +329,7 @@ async def test_notes_of_a_release_come_from_the_seals_since_the_last_one(
     async with open_app().run_test(size=(120, 30)) as pilot:
         await settle(pilot)
         await press(pilot, "enter", "5", "a")
-        await press(pilot, *"v2", "enter")
+        await press(pilot, *"v2", "enter", "escape")
         await press(pilot, "f")
         await sees(pilot, "notes     1 line", "• Return seven")
         await press(pilot, "S")
@@ -347,7 +346,6 @@ async def test_the_draft_of_a_release_that_another_one_made_is_kept(
         await settle(pilot)
         await press(pilot, "enter", "5", "a")
         await press(pilot, *"v1", "enter")
-        await press(pilot, "enter")
         await press(pilot, *"Mine", "escape", "escape", "a")
         await sees(pilot, "─ New release · ", "Mine", "v1")
 

@@ -176,7 +176,7 @@ async def test_what_follows_enter_in_one_piece_is_a_command_again(
 ) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
         await open_form(pilot)
-        burst(pilot, *"Pool leaks", "enter", "S")
+        burst(pilot, *"Pool leaks", "enter", "escape", "S")
         await sees(pilot, "#1 Pool leaks", "Issues open · 1")
     assert "Pool leaksS" not in alice("issue", "list").out
     assert waiting(alice) == []
@@ -185,14 +185,14 @@ async def test_what_follows_enter_in_one_piece_is_a_command_again(
 async def test_keys_that_edit_a_prompt_are_in_their_order(issue: str, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
         await open_form(pilot)
-        burst(pilot, *"Pool leakz", "backspace", *"s twice", "home", *"The ", "end", *"?", "enter")
+        burst(pilot, *"Pool leakz", "backspace", *"s twice", "home", *"The ", "end", *"?", "enter", "escape")
         await sees(pilot, "title     The Pool leaks twice?")
 
 
 async def test_an_answer_of_one_key_takes_one(issue: str, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
         await open_form(pilot)
-        await press(pilot, *"Pool", "enter")
+        await press(pilot, *"Pool", "enter", "escape")
         burst(pilot, "D", "y", "question_mark")
         await sees(pilot, "Keys  tab Issues")
 
@@ -201,10 +201,19 @@ async def test_a_prompt_that_another_one_follows(issue: str, open_app: Open) -> 
     """A text in a form; esc goes back to the form, which has it already."""
     async with open_app().run_test(size=(80, 24)) as pilot:
         await open_form(pilot)
-        await press(pilot, *"Pool", "enter")
-        burst(pilot, "enter")
-        await sees(pilot, "ctrl+s send the issue")
-        burst(pilot, *"It hangz", "backspace", "s", "enter", *"for long", "escape", "k", "enter")
+        burst(
+            pilot,
+            *"Pool",
+            "enter",
+            *"It hangz",
+            "backspace",
+            "s",
+            "enter",
+            *"for long",
+            "escape",
+            "k",
+            "enter",
+        )
         await sees(pilot, "2 lines", "It hangs", "enter next  ctrl+s send all")
 
 

@@ -78,7 +78,7 @@ async def test_the_text_of_a_form_goes_back_to_it_or_is_sent(issue: str, alice: 
     async with open_app().run_test(size=(100, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "enter", "3", "a")
-        await press(pilot, *"Pool", "enter", "enter")
+        await press(pilot, *"Pool", "enter")
         await sees(pilot, "text of the issue", "ctrl+s send the issue  esc back to the form")
         await press(pilot, *"It leaks", "escape")
         await sees(pilot, "title     Pool", "1 line", "It leaks")

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
+from textual.content import Content
 
 from localstore.core.model.repo import Repo
 from tui import reads
 from tui.screens.base import READING_SECONDS
-from tui.screens.card import Card
-from tui.text import Part, safe
-from tui.widgets.lines import Item, Lines, sequence
+from tui.screens.card import MARGIN, Card
+from tui.text import Part, brief, fit, safe
+from tui.widgets.lines import Item, Lines, heading, sequence
 from tui.widgets.made import LazyRows
+
+FRAME_COLUMNS = 6  # of a card: its frame, the blanks inside it, and the mark of a row
+VISIBILITY = 9  # columns of who may look at a repository
 
 
 class Choose(Card):
@@ -44,7 +49,9 @@ class Choose(Card):
         super().on_mount()
         items = self._items
         rows = items if isinstance(items, LazyRows) else sequence(items)
-        self.query_one("#choices", Lines).show(rows, self._now)
+        lines = self.query_one("#choices", Lines)
+        if len(items) or not lines.waiting:
+            lines.show(rows, self._now)
         self.fit(len(items))
         self.open_prompt(self.do_filter)
 
@@ -96,7 +103,8 @@ class ChooseSeveral(Choose):
     """A card in which the space key marks and unmarks names, and enter applies the changes. `offered`: for
     each name the parts of its row. `on`: the names that are marked at first. They are listed even if they are
     not among `offered`. `apply`: called with the names that were added and the names that were removed.
-    `other`: called with a typed text that no name contains; without it, the card says so."""
+    `other`: called with a typed text that no name contains; without it, the card says so. `unchanged`: enter
+    calls `apply` also if no mark was changed."""
 
     ENTER = "apply"
 
@@ -107,10 +115,13 @@ class ChooseSeveral(Choose):
         on: Sequence[str],
         apply: Callable[[list[str], list[str]], None],
         other: Callable[[str], None] | None = None,
+        *,
+        unchanged: bool = False,
     ) -> None:
         self._offered: dict[str, Sequence[Part]] = {name: ((safe(name), "text"),) for name in on}
         self._offered |= offered
         self._before, self._on, self._apply, self._other = tuple(on), set(on), apply, other
+        self._unchanged = unchanged
         super().__init__(what, self._rows(), lambda key: None)
 
     def _rows(self) -> list[Item]:
@@ -150,7 +161,7 @@ class ChooseSeveral(Choose):
         self.app.pop_screen()
         added = [name for name in self._offered if name in self._on and name not in self._before]
         removed = [name for name in self._before if name not in self._on]
-        if added or removed:
+        if added or removed or self._unchanged:
             self._apply(added, removed)
         else:
             below.say("nothing was changed; space marks what enter applies", "dim")
@@ -158,15 +169,29 @@ class ChooseSeveral(Choose):
 
 class ChooseRepo(Choose):
     """A card to choose a repository. It lists the user's own repositories and the repository of the linked
-    folder first. Below them it lists the other repositories that the user may see."""
+    folder first, by the time of their last push. Below them it lists the other repositories that the user may
+    see."""
+
+    WIDTH, SHARE = 100, 75
+    SIGN = "type a part of OWNER/NAME"
 
     def __init__(self, chosen: Callable[[Repo], None]) -> None:
-        super().__init__("repositories", (), chosen)
+        super().__init__("go to a repository", (), chosen)
         self._own: list[Repo] = []
         self._others: list[Repo] = []
+        self._named: dict[str, Repo] = {}  # what is listed, by id
         self._asking = False  # whether what is painted was known before
         self._answers = 0  # of the server, out of two
         self._entered: str | None = None  # what was entered before the list was there
+
+    def content(self) -> ComposeResult:
+        own = "there is no repository yet; esc, then :repo create NAME makes one"
+        yield Lines(
+            empty=own if self.svc.client.account else "none is public here; esc, then :login shows yours",
+            unmatched="no repository that you may see is called like this",
+            waiting="asking the server",
+            id="choices",
+        )
 
     def on_mount(self) -> None:
         # Textual calls that of `Choose` by itself; called here as well, it would open a second prompt.
@@ -174,6 +199,11 @@ class ChooseRepo(Choose):
         self.svc.load(self.svc.repos, self._paint_own, self._miss)
         self.svc.load(reads.visible_repos(), self._paint_others, self._miss)
         self._asking = False
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        if self._named:
+            self._show_rows()
 
     def _paint_own(self, repos: list[Repo], at: float) -> None:
         self._own = repos
@@ -184,12 +214,52 @@ class ChooseRepo(Choose):
         self._paint()
 
     def _paint(self) -> None:
-        named = {repo.id: repo for repo in (*self._own, *self._others)}
-        items = [Item(repo, ((safe(repo.full_name), "text"),)) for repo in named.values()]
-        self.query_one("#choices", Lines).show(sequence(items))
-        self.fit(len(items))
+        self._named = {repo.id: repo for repo in (*self._others, *self._own)}
+        if self._named or self._answers or not self._asking:
+            self._show_rows()
         if not self._asking:
             self._answer()
+
+    def _show_rows(self) -> None:
+        lines = self.query_one("#choices", Lines)
+        own = {repo.id for repo in self._own}
+        linked = self.svc.place.repo_id
+        newest = sorted(self._named.values(), key=lambda repo: repo.updated_at, reverse=True)
+        newest.sort(key=lambda repo: repo.id != linked)
+        groups = (
+            ("Yours" if self.svc.client.account else "Public", [repo for repo in newest if repo.id in own]),
+            ("Others that you may see", [repo for repo in newest if repo.id not in own]),
+        )
+        rows: list[Item] = []
+        for name, repos in groups:
+            rows += [heading(name, len(repos)), *map(self._row, repos)] if repos else []
+        self._items, self._now = rows, lines.key or (rows[1].key if rows else None)
+        lines.show(sequence(rows), self._now)
+        self.fit(len(rows))
+
+    def _row(self, repo: Repo) -> Item:
+        width = min(self.WIDTH, self.app.size.width - 2 * MARGIN) - FRAME_COLUMNS
+        longest = max(cell_len(other.full_name) for other in self._named.values())
+        name = fit(((safe(repo.full_name), "text"),), min(longest, width // 2))
+        blank = " " * (min(longest, width // 2) - sum(cell_len(text) for text, _ in name))
+        private = repo.visibility == "private"
+        sign: Part = (f"  {repo.visibility:<{VISIBILITY}}", "warn" if private else "dim")
+        archived: Part = ("archived  " if repo.archived else "", "warn")
+        in_folder: Part = ("here  " if repo.id == self.svc.place.repo_id else "", "accent")
+        about: Part = (safe(repo.description) or repo.kind, "dim")
+        when: Part = (f" {brief(repo.updated_at, self.svc.clock())} ", "dim")
+        return Item(
+            repo.id, (*name, (blank, "text"), sign, in_folder, archived, about), (when,), repo.full_name
+        )
+
+    def _say_position(self) -> None:
+        """Write into the frame where the cursor is among the repositories, also if all of them are
+        visible."""
+        if self.has_widgets and self.lines is not None:
+            self.query_one("#card").border_subtitle = Content(self.lines.position)
+
+    def _take(self, key: Hashable) -> None:
+        super()._take(self._named[str(key)])
 
     def _miss(self, error: BaseException) -> None:
         self._answer()

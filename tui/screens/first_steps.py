@@ -10,7 +10,9 @@ from tui.text import Part, fold
 
 KEY = 10  # columns of a key
 SIGNED_OUT = "You are not signed in."
-SIGN_IN = ((":login", "signs in: the app shows an address and a code to confirm there"),)
+SIGN_IN = (
+    (":login", "signs in: by a code that you type in a browser on any device, or by this machine's key"),
+)
 MAKE = (
     (":", "repo create NAME makes a repository"),
     (":", "repo init OWNER/NAME links this folder, push -m MESSAGE fills it"),

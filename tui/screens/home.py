@@ -19,6 +19,10 @@ from tui.widgets.lines import Item, Lines, heading, sequence
 
 SHOWN = 6  # rows of a section of the inbox; `i` shows the others
 EVERY = 5.0  # seconds between two looks at the models of this machine
+SIGN = "sign in"  # begins the keys of the rows with ways to sign in
+WAY = 14  # columns of the name of a way
+ENTER = (("enter", "begins"),)
+ENDED = "Your session has ended. Sign in again to see what is new and to change something."
 SHORT = {"go_repo": "repository", "account": "account"}  # labels in the line of keys
 
 
@@ -64,10 +68,20 @@ class Home(Answered):
         from tui.screens.lists.glance import Glance
 
         item = self._of_inbox(key)
-        if item is not None:
+        if isinstance(key, tuple):
+            self._preview_way(key)
+        elif item is not None:
             preview_item(self, item)
         elif self._repos is not None and str(key) in self._repos:
             Glance(self, key, str(key), on_checks=self._learn).begin()
+
+    def _preview_way(self, key: tuple[str, str]) -> None:
+        """Show what happens if the user signs in by the way under the cursor."""
+        from tui.screens.sign_in import WAYS
+
+        name, about = (WAYS[key[1]].name, WAYS[key[1]].about) if key[1] in WAYS else ("sign in", ENDED)
+        width = self.preview_width
+        self.show_preview(key, f"sign in: {name}", steps(width, about, ENTER, KEYS, role="text"))
 
     def _learn(self, repo_id: str, state: Part) -> None:
         """Show the state of the checks on a repository's default branch, in the row of the repository."""
@@ -84,6 +98,8 @@ class Home(Answered):
     def label_of(self, action: Action) -> str:
         if action.id in SHORT:
             return SHORT[action.id]
+        if action.id == "open" and isinstance(self.listed.key, tuple):
+            return "sign in"
         return self.pane_label() if action.id == "pane" else super().label_of(action)
 
     def _of_inbox(self, key: Hashable) -> InboxItem | None:
@@ -137,11 +153,13 @@ class Home(Answered):
             self.paint()
 
     def do_refresh(self) -> None:
-        self._asks = True
-        self.svc.load(self.svc.repos, self._paint_repos)
-        if self.svc.client.account:
-            self.svc.load(reads.inbox(), self._paint_inbox, self._miss_inbox)
-        self._asks = False
+        if self.svc.client.origin:
+            self._asks = True
+            self.svc.load(self.svc.repos, self._paint_repos, lambda error: self.paint())
+            if self.svc.client.account:
+                self.svc.load(reads.inbox(), self._paint_inbox, self._miss_inbox)
+            self._asks = False
+        self.paint()  # how to sign in is known before the server answers
         self.renew()
 
     def about(self) -> list[str]:
@@ -158,7 +176,7 @@ class Home(Answered):
     def _miss_inbox(self, error: BaseException) -> None:
         if self._inbox_words != "empty ✓":
             self._inbox_words = f"not known; {self._key_of('refresh')} asks again"
-            self.paint()
+        self.paint()
 
     def drop_declined(self) -> None:
         self._inbox = self.without_declined(self._inbox)
@@ -183,22 +201,23 @@ class Home(Answered):
         self._begins = False
 
     def paint(self) -> None:
-        """Paint the inbox and the repositories."""
-        if self._repos is None:
+        """Paint the inbox and the repositories, or how to sign in."""
+        ways = self._way_rows()
+        if self._repos is None and not ways:
             return
-        place, now = self.svc.place, self.svc.clock()
-        ordered = sorted(self._repos.values(), key=lambda repo: repo.updated_at, reverse=True)
+        place, now, has_answer = self.svc.place, self.svc.clock(), self._repos is not None
+        ordered = sorted((self._repos or {}).values(), key=lambda repo: repo.updated_at, reverse=True)
         ordered.sort(key=lambda repo: repo.id != place.repo_id)
-        items = self._above(now, bool(ordered))
-        if items and not self.two_lines:
+        items = [*ways, *self._above(now, bool(ordered))]
+        if items and has_answer and not self.two_lines:
             items.append(Item(None, (("", "text"),)))
-        if items:
+        if items and has_answer:
             items.append(heading("Repositories", len(ordered)))
         width = min(40, max((len(repo.full_name) for repo in ordered), default=0) + 2)
         items += [self._row(repo, width, now) for repo in ordered]
-        if not ordered and self.previews:
-            items.append(Item(None, (("none yet", "dim"),)))
-        elif not ordered:
+        if not ordered and has_answer and (self.previews or ways):
+            items.append(Item(None, (("none yet" if self.svc.client.account else "none to see", "dim"),)))
+        elif not ordered and has_answer:
             items += [Item(None, row) for row in self.first_steps()[1]]
         lines = self.query_one("#repos", Lines)
         at_top = lines.top == 0  # then what comes above the cursor stays in view
@@ -207,12 +226,39 @@ class Home(Answered):
             waiting = (
                 item.id for item in self._inbox if section_of(item, proposals.get(item.id)) == SECTIONS[0]
             )
-            lines.show(sequence(items), next(waiting, ordered[0].id if ordered else None))
+            first = ways[1].key if ways else next(waiting, ordered[0].id if ordered else None)
+            lines.show(sequence(items), first)
         else:
             lines.show(sequence(items))
         if at_top or self._begins:
             lines.show_top()
         self.rest()
+
+    def _way_rows(self) -> list[Item]:
+        """Returns a heading and a row for each way to sign in, if nobody is signed in. If the session of the
+        account has ended, there is one row. Returns [] if there is nothing to sign in for."""
+        if self.svc.sessions is None:
+            return []
+        if self.svc.client.account:
+            if self.svc.news.state != "sign_in":
+                return []
+            words: Part = ("what is shown was read before that", "dim")
+            again: tuple[Part, ...] = (("Sign in again", "accent"),)
+            again += () if self.two_lines else (("  ", "text"), words)
+            row = Item((SIGN, ""), again, (), "sign in", below=(("  ", "text"), words))
+            return [heading("Your session has ended"), row]
+        from tui.screens.sign_in import WAYS
+
+        rows = [heading("Sign in")]
+        for key, way in WAYS.items():
+            if self.two_lines:
+                parts: tuple[Part, ...] = ((way.name, "accent"),)
+            else:
+                needs = way.brief if self.previews else way.needs
+                parts = ((f"{way.name:<{WAY}}", "accent"), (needs, "dim"))
+            below: tuple[Part, ...] = (("  ", "text"), (way.brief, "dim"))
+            rows.append(Item((SIGN, key), parts, (), f"sign in {way.name}", below=below))
+        return rows
 
     def _above(self, now: float, some: bool) -> list[Item]:
         """Returns the rows above the repositories: what language models are doing, and the inbox. If nobody
@@ -227,6 +273,8 @@ class Home(Answered):
             items += sections(self._inbox, now, space, SHOWN, self.given, proposals)
             if not self._inbox:
                 items.append(Item(None, (("Inbox ", "title"), (self._inbox_words, "dim"))))
+        elif self.svc.sessions is not None:
+            pass  # the ways to sign in say it
         elif some:
             items.append(Item(None, ((f"{SIGNED_OUT} ", "title"), (":login signs in", "dim"))))
         elif self.previews:  # which shows how
@@ -280,7 +328,9 @@ class Home(Answered):
 
         key, self._begins = self.listed.key, False
         of_inbox = self._of_inbox(key)
-        if of_inbox is not None:
+        if isinstance(key, tuple):
+            self.svc.sign_in(way=key[1])
+        elif of_inbox is not None:
             open_item(self, of_inbox)
         elif self._repos is not None and str(key) in self._repos:
             self.app.push_screen(RepoScreen(self._repos[str(key)]))

@@ -26,6 +26,7 @@ LIGHTS: dict[str, tuple[Part, Part]] = {
     "slow": (("◐", "warn"), (" slow", "warn")),
     "offline": (("○", "offline_pulse"), (" offline", "warn")),
     "sign_in": (("○", "offline_pulse"), (" sign in", "warn")),
+    "none": (("·", "dim"), (" no server", "dim")),
     "unknown": (("·", "dim"), (" connecting", "dim")),
 }
 """State of a connection → its sign, which the terminal itself lets pulse, and its word."""

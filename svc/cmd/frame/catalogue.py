@@ -30,7 +30,7 @@ def catalogue(run: Run) -> Commands:
         path: entry.summary for path, entry in COMMANDS.items() if path in inside and path not in NOT_INSIDE
     }
     inherited = {name: value for name, value in os.environ.items() if name != "SVC_REPO"}
-    environment = {**inherited, "SVC_SERVER": run.server, "NO_COLOR": "1"}
+    environment = {**inherited, "SVC_SERVER": run.server if run.knows_server else "", "NO_COLOR": "1"}
     complete = partial(_complete, environment)
     return Commands(summaries, fields, complete, Programs(run.home.root, environment))
 

@@ -53,6 +53,16 @@ if TYPE_CHECKING:
 API = "/api/v1"
 ADDS = "/+"
 FINAL = (EditionLacks, QuotaExceeded)  # which nothing but the user can change
+VERDICTS = {"approve": "approved", "request_changes": "requested changes of", "comment": "commented on"}
+# What a switch of a request's body has made so.
+SWITCHED = {
+    ("archived", True): "the repository is archived and takes no writes",
+    ("archived", False): "the repository takes writes again",
+    ("active", True): "switched on",
+    ("active", False): "switched off",
+    ("draft", True): "a draft now",
+    ("draft", False): "ready for review now",
+}
 SENDING_SECONDS = 10.0  # that a command waits for another that sends the actions it needs
 
 
@@ -73,6 +83,17 @@ class Call(NamedTuple):
             _in_words(name, value) for name, value in members.items() if value not in (None, [])
         )
         return f"{text}: {changed}" if self.action.named and changed else text
+
+    @property
+    def done(self) -> str:
+        """What is so once the request was carried out, in one sentence without a full stop."""
+        members = {} if self.body is None else structs.asdict(self.body)
+        changes = [words for name, value in members.items() if (words := _become(name, value))]
+        spoken = {"verdict": VERDICTS.get(str(members.get("verdict")), "")} if "verdict" in members else {}
+        text = self.action.done.format_map(
+            {**members, **spoken, **self.local, **self.query, **self.path, "changes": ", ".join(changes)}
+        )
+        return text[:1].upper() + text[1:]
 
 
 class Queued(Exception):  # no error: the action waits
@@ -200,6 +221,15 @@ def describe_action(entry: QueuedAction) -> str:
         return entry.path
 
 
+def describe_effect(entry: QueuedAction) -> str:
+    """Return in one sentence what is so once an action was carried out, such as `Label bug created`. Returns
+    "" if the screens show that by themselves."""
+    try:
+        return call_of(entry).done
+    except (ClientError, msgspec.ValidationError):
+        return ""
+
+
 def text_of(entry: QueuedAction) -> str:
     """Return the text of the comment that an action adds; "" if it adds no comment."""
     body = entry.value.get("body") if isinstance(entry.value, dict) else None
@@ -211,6 +241,25 @@ def _in_words(member: str, value: Any) -> str:
     value is included only if it is a list or a state."""
     names = [str(item) for item in value] if isinstance(value, list) else [value] * (member == "state")
     return " ".join([member.replace("_", " "), *names])
+
+
+def _become(member: str, value: Any) -> str:
+    """Describe in a few words what one member of a request's body has made so, such as `public now`. Returns
+    "" if the member changes nothing."""
+    if value in (None, []) or member == "state_reason":
+        return ""
+    name = member.replace("_", " ")
+    if isinstance(value, bool):
+        return SWITCHED.get((member, value), f"{name} is {'on' if value else 'off'}")
+    if isinstance(value, list):
+        verb, _, what = name.partition(" ")
+        done = {"add": "added", "remove": "removed"}.get(verb)
+        return f"{done} {what} {', '.join(value)}" if done else f"{name} {', '.join(value)}"
+    if member == "visibility":
+        return f"the repository is {value} now"
+    if member == "state":
+        return f"{value} now"
+    return f"{name} changed" if member in ("title", "body", "description") else f"{name} is {value} now"
 
 
 def replay(

@@ -27,7 +27,9 @@ from localstore.core.model import (
 
 class Action(NamedTuple):
     """An endpoint whose requests can be queued. `words` describes the effect of a request. In it, `{name}` is
-    replaced by a parameter of the path or query, or by a member of the body.
+    replaced by a parameter of the path or query, or by a member of the body. `done` says, in the same way,
+    what is so once the request was carried out, "" if that needs no words. In it, `{changes}` is replaced by
+    the changed members.
 
     `apart` is True if several queued requests with the same path must not be joined into one. `local` names
     members of the action's value that are not sent, because only this device uses them. `named` is True if
@@ -35,62 +37,91 @@ class Action(NamedTuple):
 
     endpoint: Endpoint[Any]
     words: str
+    done: str = ""
     apart: bool = False
     local: tuple[str, ...] = ()
     named: bool = False
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action(repo.UPDATE, "change settings"),
-    Action(label.CREATE, "create label {name}"),
-    Action(label.UPDATE, "change label {name}"),
-    Action(label.DELETE, "delete label {name}"),
+    Action(repo.UPDATE, "change settings", "{changes}"),
+    Action(label.CREATE, "create label {name}", "label {name} created"),
+    Action(label.UPDATE, "change label {name}", "label {name} changed"),
+    Action(label.DELETE, "delete label {name}", "label {name} deleted"),
     Action(issue.CREATE, "open issue {title}"),
-    Action(issue.UPDATE, "change #{n}", named=True),
-    Action(issue.ADD_LABEL, "label #{n} {name}"),
-    Action(issue.REMOVE_LABEL, "remove label {name} from #{n}"),
-    Action(issue.COMMENT, "comment on #{n}"),
-    Action(issue.EDIT_COMMENT, "change a comment on #{n}"),
-    Action(issue.DELETE_COMMENT, "delete a comment on #{n}"),
-    Action(issue.REACT, "react to #{n} with {reaction}"),
-    Action(issue.UNREACT, "take back {reaction} on #{n}"),
-    Action(issue.REACT_TO_COMMENT, "react to a comment on #{n} with {reaction}"),
-    Action(issue.UNREACT_TO_COMMENT, "take back {reaction} on a comment on #{n}"),
+    Action(issue.UPDATE, "change #{n}", "#{n}: {changes}", named=True),
+    Action(issue.ADD_LABEL, "label #{n} {name}", "#{n} has the label {name}"),
+    Action(issue.REMOVE_LABEL, "remove label {name} from #{n}", "#{n} has no label {name} any more"),
+    Action(issue.COMMENT, "comment on #{n}", "commented on #{n}"),
+    Action(issue.EDIT_COMMENT, "change a comment on #{n}", "comment on #{n} changed"),
+    Action(issue.DELETE_COMMENT, "delete a comment on #{n}", "comment on #{n} deleted"),
+    Action(issue.REACT, "react to #{n} with {reaction}", "reacted to #{n} with {reaction}"),
+    Action(issue.UNREACT, "take back {reaction} on #{n}", "took back {reaction} on #{n}"),
+    Action(
+        issue.REACT_TO_COMMENT,
+        "react to a comment on #{n} with {reaction}",
+        "reacted to a comment on #{n} with {reaction}",
+    ),
+    Action(
+        issue.UNREACT_TO_COMMENT,
+        "take back {reaction} on a comment on #{n}",
+        "took back {reaction} on a comment on #{n}",
+    ),
     Action(proposal.CREATE, "propose {head}: {title}"),
-    Action(proposal.UPDATE, "change proposal #{n}", named=True),
-    Action(proposal.ADD_LABEL, "label proposal #{n} {name}"),
-    Action(proposal.REMOVE_LABEL, "remove label {name} from proposal #{n}"),
-    Action(review.CREATE, "review #{n}: {verdict}"),
-    Action(thread.CREATE, "comment on {path} in #{n}"),
-    Action(thread.COMMENT, "answer on lines of #{n}"),
-    Action(thread.UPDATE, "mark a comment on lines of #{n} as {state}"),
+    Action(proposal.UPDATE, "change proposal #{n}", "#{n}: {changes}", named=True),
+    Action(proposal.ADD_LABEL, "label proposal #{n} {name}", "proposal #{n} has the label {name}"),
+    Action(
+        proposal.REMOVE_LABEL,
+        "remove label {name} from proposal #{n}",
+        "proposal #{n} has no label {name} any more",
+    ),
+    Action(review.CREATE, "review #{n}: {verdict}", "{verdict} #{n}"),
+    Action(thread.CREATE, "comment on {path} in #{n}", "commented on {path} in #{n}"),
+    Action(thread.COMMENT, "answer on lines of #{n}", "answered on lines of #{n}"),
+    Action(
+        thread.UPDATE, "mark a comment on lines of #{n} as {state}", "the comment on lines of #{n} is {state}"
+    ),
     Action(inbox.UPDATE, "mark as {state} in the inbox"),
     Action(inbox.UPDATE_ALL, "mark rows of the inbox as {state}", apart=True),
-    Action(run.RERUN, "run a check again"),
-    Action(run.CANCEL, "cancel a run"),
-    Action(check.ENABLE, "enable check {name}"),
-    Action(check.DISABLE, "disable check {name}"),
-    Action(access.INVITE, "invite {handle} as {role}"),
-    Action(access.CANCEL_INVITE, "cancel an invitation"),
-    Action(access.SET_ROLE, "give {handle} the role {role}"),
-    Action(access.REMOVE, "remove collaborator {handle}"),
-    Action(access.GRANT, "grant a request for access"),
-    Action(access.DECLINE_REQUEST, "decline a request for access"),
-    Action(access.CANCEL_TRANSFER, "take a transfer back"),
-    Action(organisation.INVITE, "invite {handle} into {org} as {role}"),
-    Action(organisation.SET_ROLE, "give {handle} the role {role} in {org}"),
-    Action(organisation.REMOVE, "remove {handle} from {org}"),
-    Action(path.SET, "show «{path}» as {visibility}", apart=True),
-    Action(path.REMOVE, "remove the rule for «{path}»"),
-    Action(listing.SET, "list as {name}"),
-    Action(listing.REMOVE, "remove the listing"),
-    Action(protection.SET, "protect branches {pattern}"),
-    Action(protection.CLEAR, "remove the rule for branches {pattern}"),
-    Action(webhook.EDIT, "change a webhook"),
-    Action(webhook.DELETE, "delete a webhook"),
-    Action(webhook.PING, "ping a webhook"),
-    Action(document.CREATE, "create document {title}"),
+    Action(run.RERUN, "run a check again", "the check runs again"),
+    Action(run.CANCEL, "cancel a run", "the run is cancelled"),
+    Action(check.ENABLE, "enable check {name}", "check {name} has to pass now"),
+    Action(check.DISABLE, "disable check {name}", "check {name} is not asked for any more"),
+    Action(
+        access.INVITE,
+        "invite {handle} as {role}",
+        "@{handle} is invited as {role}; rights begin when they accept",
+    ),
+    Action(access.CANCEL_INVITE, "cancel an invitation", "the invitation is taken back"),
+    Action(access.SET_ROLE, "give {handle} the role {role}", "@{handle} has the role {role} now"),
+    Action(access.REMOVE, "remove collaborator {handle}", "@{handle} has no role here any more"),
+    Action(access.GRANT, "grant a request for access", "access granted"),
+    Action(access.DECLINE_REQUEST, "decline a request for access", "request for access declined"),
+    Action(access.CANCEL_TRANSFER, "take a transfer back", "the transfer is taken back"),
+    Action(
+        organisation.INVITE,
+        "invite {handle} into {org} as {role}",
+        "@{handle} is invited into {org} as {role}",
+    ),
+    Action(
+        organisation.SET_ROLE,
+        "give {handle} the role {role} in {org}",
+        "@{handle} has the role {role} in {org} now",
+    ),
+    Action(organisation.REMOVE, "remove {handle} from {org}", "@{handle} is no member of {org} any more"),
+    Action(path.SET, "show «{path}» as {visibility}", "«{path}» is {visibility} now", apart=True),
+    Action(path.REMOVE, "remove the rule for «{path}»", "«{path}» has no rule of its own any more"),
+    Action(listing.SET, "list as {name}", "listed as {name}"),
+    Action(listing.REMOVE, "remove the listing", "not listed any more"),
+    Action(protection.SET, "protect branches {pattern}", "branches {pattern} are protected"),
+    Action(
+        protection.CLEAR, "remove the rule for branches {pattern}", "branches {pattern} have no rule any more"
+    ),
+    Action(webhook.EDIT, "change a webhook", "webhook: {changes}"),
+    Action(webhook.DELETE, "delete a webhook", "webhook deleted"),
+    Action(webhook.PING, "ping a webhook", "ping sent to the webhook"),
+    Action(document.CREATE, "create document {title}", "document {title} created"),
     Action(document.PUT, "change document {known_title} ({id})", local=("known_title", "later")),
-    Action(document.ARCHIVE, "archive document {id}"),
-    Action(document.UNARCHIVE, "unarchive document {id}"),
+    Action(document.ARCHIVE, "archive document {id}", "document archived"),
+    Action(document.UNARCHIVE, "unarchive document {id}", "document taken out of the archive"),
 )

@@ -16,13 +16,16 @@ import msgspec
 import pytest
 
 from localstore.core.encoding import b64u
-from localstore.core.model import issue, path, proposal
+from localstore.core.model import document, issue, path, proposal, repo, review
+from localstore.core.model import inbox as inboxes
 from localstore.core.model.issue import IssuePatch
 from localstore.core.model.proposal import ProposalPatch
+from localstore.core.model.repo import RepoPatch
+from localstore.core.model.review import ReviewCreate
 from localstore.home import Home
 from localstore.outbox import Outbox, QueuedAction
 from svc.flows.outbox import actions as flows
-from svc.flows.outbox.actions import Queue, call_of, describe_action, open_outbox
+from svc.flows.outbox.actions import Queue, call_of, describe_action, describe_effect, open_outbox
 from svc.flows.outbox.queueable import ACTIONS
 from svc.http.session import Session
 from tests.patience import PATIENCE
@@ -40,6 +43,8 @@ PATH = {
     "thread": "t1",
 }
 PATH |= {"run": "e1", "invite": "i1", "handle": "ben", "request_id": "q1", "transfer": "f1"}
+# What screens show by themselves once it was carried out.
+SEEN = (issue.CREATE, proposal.CREATE, inboxes.UPDATE, inboxes.UPDATE_ALL, document.PUT)
 PATH |= {"org": "acme", "pattern": "release/*", "hook": "h1"}
 
 
@@ -105,6 +110,9 @@ def test_an_entry_stands_for_the_request_it_was_made_of(action: flows.Action, qu
     assert call.action == action
     assert (call.path, call.query, call.body) == (named, query, body)
     assert "{" not in describe_action(entry)
+    effect = describe_effect(entry)
+    assert "{" not in effect and effect[:1] == effect[:1].upper()
+    assert bool(effect) == (endpoint not in SEEN), "only what screens show by themselves needs no words"
     assert not entry.path.startswith("/api")
 
 
@@ -123,6 +131,26 @@ def test_an_entry_stands_for_the_request_it_was_made_of(action: flows.Action, qu
 )
 def test_a_change_says_what_it_changes(endpoint: Any, body: msgspec.Struct, words: str, queue: Queue) -> None:
     assert describe_action(queue.put(endpoint, body, id="r", n="1")) == words
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "body", "words"),
+    [
+        (repo.UPDATE, RepoPatch(visibility="public"), "The repository is public now"),
+        (repo.UPDATE, RepoPatch(archived=True), "The repository is archived and takes no writes"),
+        (repo.UPDATE, RepoPatch(name="two", description="a"), "Name is two now, description changed"),
+        (issue.UPDATE, IssuePatch(add_labels=["bug", "late"]), "#1: added labels bug, late"),
+        (issue.UPDATE, IssuePatch(state="closed", state_reason="completed"), "#1: closed now"),
+        (proposal.UPDATE, ProposalPatch(draft=False), "#1: ready for review now"),
+        (review.CREATE, ReviewCreate(verdict="request_changes"), "Requested changes of #1"),
+    ],
+)
+def test_a_change_says_what_it_made_so(endpoint: Any, body: msgspec.Struct, words: str, queue: Queue) -> None:
+    named = {name: PATH[name] for name in flows._pattern(endpoint.path).groupindex}
+    assert (
+        describe_effect(queue.put(endpoint, body, **{**named, **({"n": "1"} if "n" in named else {})}))
+        == words
+    )
 
 
 def test_no_two_actions_are_one_path() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from localstore.core.model import repo as repos_
 from localstore.core.model.inbox import InboxItem
+from localstore.core.model.repo import Repo
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, sees, settle
 from tests.tui.test_app import project as project
@@ -55,6 +56,32 @@ async def test_the_folders_repository_is_on_home_whoever_owns_it(
         text = await settle(pilot)
         assert "abroad" in text
         assert project in text
+
+
+async def test_the_chooser_says_of_a_repository_what_one_chooses_by(
+    project: str, strange: str, open_app: Open
+) -> None:
+    place = Place(Path.cwd(), strange, "ben/abroad", "main")
+    async with open_app(place=place).run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "w")
+        text = await sees(pilot, "─ go to a repository ─", "Yours 2", "1 of 2", "  private  ")
+        assert "abroad" in next(row for row in text.splitlines() if "▌" in row and "here" in row)
+        await press(pilot, *"nowhere")
+        await sees(pilot, "no repository that you may see is called like this")
+        await press(pilot, "ctrl+u", *project)
+        await sees(pilot, "1 of 1")
+        await press(pilot, "enter")
+        await sees(pilot, project, "8 Settings")
+
+
+async def test_the_chooser_without_a_repository_says_how_to_make_one(alice: Svc, open_app: Open) -> None:
+    with pytest.MonkeyPatch.context() as empty:
+        empty.setattr(reads, "visible_repos", lambda: Read("visible_repos", list[Repo], lambda api: []))
+        async with open_app().run_test(size=(99, 24)) as pilot:
+            await settle(pilot)
+            await press(pilot, "w")
+            await sees(pilot, "there is no repository yet; esc, then :repo create NAME makes one")
 
 
 async def test_an_answer_about_ones_own_drops_no_others(project: str, strange: str, open_app: Open) -> None:

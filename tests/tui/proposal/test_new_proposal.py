@@ -113,7 +113,7 @@ async def test_without_the_server_the_form_opens_with_what_is_known(
         await sees(pilot, "Not proposed yet 2", "▌newer")
         await press(pilot, *"older", "enter")
         await sees(pilot, "title     ", "main  ←  older")
-        await press(pilot, *" later", "enter", "S")
+        await press(pilot, *" later", "enter", "escape", "S")
         await sees(pilot, "⋯ queued")
 
 
@@ -125,7 +125,7 @@ async def test_reviewers_are_chosen_among_the_people_of_the_repository(
         await settle(pilot)
         await press(pilot, "enter", "3", "p", "a")
         await sees(pilot, "Not proposed yet 2", "▌newer")
-        await press(pilot, "enter", "enter")
+        await press(pilot, "enter", "enter", "escape")
         await sees(pilot, "reviewers none")
         await press(pilot, "j", "j", "enter")
         text = await sees(pilot, f"☐ @{me[:30]}-ben")

@@ -126,7 +126,7 @@ async def test_a_proposal_is_written_in_a_form(proposal: str, alice: Svc, open_a
         await sees(pilot, "branch to propose", "○ #1", "↑1")
         await press(pilot, *"other", "enter")
         await sees(pilot, "title     Third", "ctrl+s send all")
-        await press(pilot, "ctrl+u", *"Odd again", "enter")
+        await press(pilot, "ctrl+u", *"Odd again", "enter", "escape")
         await press(pilot, "k", "enter")
         await sees(pilot, "branch that it is for")
         await press(pilot, *"topic", "enter")
@@ -134,7 +134,7 @@ async def test_a_proposal_is_written_in_a_form(proposal: str, alice: Svc, open_a
         await press(pilot, "g", "j", "j", "j", "enter", "escape")
         await press(pilot, "a", *"other", "enter")
         await sees(pilot, "Odd again", "✓ yes", "topic  ←  other")
-        await press(pilot, "g", "j", "enter")
+        await press(pilot, "escape", "g", "j", "enter")
         await press(pilot, *"main", "enter")
         await sees(pilot, "main  ←  other")
         await press(pilot, "S")
@@ -415,7 +415,8 @@ async def test_a_repository_is_deleted_by_its_name(project: str, alice: Svc, ope
         await press(pilot, "enter")
         await press(pilot, "8")
         await press(pilot, "G", "enter")
-        assert "Deleted" in await press(pilot, *project, "enter")
+        await press(pilot, *project, "enter")
+        await sees(pilot, "Deleted")
     assert json.loads(alice("repo", "list", "--json", "full_name").out) == []
 
 
@@ -432,7 +433,7 @@ async def test_a_branch_is_proposed_and_checked_out(project: str, alice: Svc, op
         await press(pilot, "3")
         await press(pilot, "p", "a")
         await press(pilot, "enter")
-        text = await press(pilot, *"Bring", "enter", "S")
+        text = await press(pilot, *"Bring", "enter", "ctrl+s")
         assert "○ #1 " in text
         assert "Bring" in text
         await press(pilot, "enter")

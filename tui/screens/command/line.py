@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 
 from textual.app import ComposeResult
 
@@ -11,6 +12,10 @@ from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.widgets.frame import Prompt
 from tui.widgets.lines import Item, Lines, sequence
+
+HELP = "help"  # a word that svc takes in place of a command
+QUITS = ("q", "q!", "quit", "exit")  # lines that end the app, as in other programs
+AS_IT_STANDS = "nothing completes this; enter runs it as it stands"
 
 
 class CommandLine(Card):
@@ -33,7 +38,7 @@ class CommandLine(Card):
         self._brought = -1  # the place of the line in `typed` that was brought back; -1 if none was
 
     def content(self) -> ComposeResult:
-        yield Lines(empty="no command begins like this; enter runs it as it stands", id="candidates")
+        yield Lines(empty=AS_IT_STANDS, id="candidates")
 
     def title_parts(self) -> Sequence[Part]:
         words = self._line.split()
@@ -99,11 +104,30 @@ class CommandLine(Card):
         return f"{key} " if isinstance(key, str) else line
 
     def _done(self, line: str) -> None:
+        typed, line = line, line.strip().removeprefix("svc ").strip()
+        if line in QUITS:
+            self.svc.exit()
+            return
+        unknown = self._unknown(line)
+        if unknown:
+            self._type(typed)  # to be corrected
+            self.say(unknown, "warn")
+            return
         self.app.pop_screen()
-        line = line.strip().removeprefix("svc ").strip()
         if line:
             self._typed[:] = [line, *(other for other in self._typed if other != line)]
         self.svc.run_line(line)
+
+    def _unknown(self, line: str) -> str:
+        """Returns a sentence that says that no command of svc begins with the first word of the line. Returns
+        "" if one does."""
+        word = line.partition(" ")[0]
+        firsts = dict.fromkeys(path.partition(" ")[0] for path in self._commands.summaries)
+        if not word or word.startswith("-") or word == HELP or word in firsts:
+            return ""
+        near = get_close_matches(word, firsts, 3)
+        words = f"did you mean {' or '.join(near)}?" if near else "backspace lists them, and ? the keys here"
+        return f"svc has no command {word}; {words}"
 
     def prompt_left(self) -> None:
         self.do_back()
@@ -116,9 +140,12 @@ class CommandLine(Card):
         if self.title_parts() != before:
             self.show_frame()
         candidates = self._candidates()
-        self.query_one("#candidates", Lines).show(
-            sequence(candidates), candidates[0].key if candidates else None
-        )
+        lines = self.query_one("#candidates", Lines)
+        lines.empty = safe(self._unknown(self._line)) or AS_IT_STANDS
+        if self._line in QUITS:
+            lines.empty = "enter quits the app"
+            candidates = []
+        lines.show(sequence(candidates), candidates[0].key if candidates else None)
         self._say_position()
 
     def _candidates(self) -> list[Item]:

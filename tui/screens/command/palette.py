@@ -126,7 +126,8 @@ def fill_braces(command: str, facts: Mapping[str, str]) -> str:
 
 
 class Palette(Help):
-    """A card with all actions and all commands. The typed text filters them."""
+    """A card with all actions and all commands. The typed text filters them. If it is a command line that no
+    row contains, enter runs it."""
 
     all = True
 
@@ -134,11 +135,37 @@ class Palette(Help):
         super().on_mount()
         self.open_prompt(self.do_filter)
 
-    def do_filter(self) -> None:
+    def do_filter(self, typed: str = "") -> None:
         lines = self.query_one("#actions", Lines)
-        sign = "type to filter"
-        self.ask(
-            sign, lambda text: self._run(lines.key), lines.filter, filtered=lines, enter="run", label="/"
+
+        def filter_rows(text: str) -> None:
+            lines.unmatched = self._without_match(text)
+            lines.filter(text)
+
+        def done(text: str) -> None:
+            if lines.key is not None:
+                self._run(lines.key)
+            elif self._is_command(text):
+                self.app.pop_screen()
+                self.app.call_later(self.svc.run_line, text)
+            else:
+                self.do_filter(text)  # to be corrected
+                self.say("nothing was run", "warn")
+
+        self.ask("type to filter", done, filter_rows, typed, filtered=lines, enter="run", label="/")
+
+    def _is_command(self, line: str) -> bool:
+        """Whether the line begins with a command of svc."""
+        words = line.removeprefix("svc ").split()
+        return any(self.svc.summary(" ".join(words[:count])) for count in range(1, 4))
+
+    def _without_match(self, line: str) -> str:
+        """Returns what the list says while no row matches the typed line."""
+        if self._is_command(line):
+            return f"enter runs: svc {safe(line.removeprefix('svc ').strip())}"
+        return (
+            "no action and no command of svc has all these words; fewer letters list more, esc leaves, "
+            "and : takes a command line"
         )
 
     def prompt_left(self) -> None:

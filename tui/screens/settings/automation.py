@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from localstore.core.model import webhook
-from localstore.core.model.webhook import KINDS, Webhook, WebhookEdit
+from localstore.core.model.webhook import KINDS, EventKind, Webhook, WebhookEdit
 from tui.screens.settings import reads
 from tui.screens.settings.panel import Panel
+from tui.text import Part
 from tui.widgets.lines import Item
 
 WHY = {
@@ -60,11 +61,10 @@ class Automation(Panel):
         if not address:
             return
 
-        def create(events: str) -> None:
-            if events.strip():
-                self.run("repo", "webhook", "create", address, "--events", events.strip())
+        def create(kinds: list[EventKind]) -> None:
+            self.run("repo", "webhook", "create", address, "--events", ",".join(kinds))
 
-        self.ask(f"events, of {','.join(KINDS)}", create, "push")
+        self._choose_events("events that it is told", ["push"], create, unchanged=True)
 
     def _choices(self, hook: Webhook) -> None:
         switch = "switch off" if hook.active else "switch on"
@@ -83,17 +83,32 @@ class Automation(Panel):
         )
 
     def _events(self, hook: Webhook) -> None:
-        def set_events(text: str) -> None:
-            names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-            wrong = [name for name in names if name not in KINDS]
-            if wrong or not names:
-                named = wrong[0] if wrong else "nothing"
-                self.of.of.say(f"{named} is not an event; these are: {', '.join(KINDS)}", "bad")
-                return
-            kinds = [kind for kind in KINDS if kind in names]
+        def set_events(kinds: list[EventKind]) -> None:
             self.act(webhook.EDIT, WebhookEdit(events=kinds), hook=hook.id)
 
-        self.ask(f"events, of {','.join(KINDS)}", set_events, ",".join(hook.events))
+        self._choose_events(f"events that {hook.url} is told", hook.events, set_events)
+
+    def _choose_events(
+        self,
+        what: str,
+        now: Sequence[EventKind],
+        chosen: Callable[[list[EventKind]], None],
+        *,
+        unchanged: bool = False,
+    ) -> None:
+        """Let the user mark events, and call `chosen` with the marked ones in the order of KINDS. `now`: the
+        events that are marked at first. `unchanged`: they can be chosen as they are."""
+        from tui.screens.choose import ChooseSeveral
+
+        def apply(added: list[str], removed: list[str]) -> None:
+            kinds = [kind for kind in KINDS if kind in added or (kind in now and kind not in removed)]
+            if kinds:
+                chosen(kinds)
+            else:
+                self.of.of.say("a webhook is told at least one event; nothing was changed", "warn")
+
+        offered: dict[str, Sequence[Part]] = {kind: ((kind, "text"),) for kind in KINDS}
+        self.of.app.push_screen(ChooseSeveral(what, offered, now, apply, unchanged=unchanged))
 
 
 def _state(hook: Webhook) -> str:

@@ -51,6 +51,7 @@ class Composing(CardPanes, Card):
     LIST = "form"
     NOUN = FORM = ""
     TITLE, BODY = "title", "body"
+    IS_NEW = True  # whether title and text are typed one after the other when the form opens
     MORE = ""  # behind the names of drafts: what they are about
     TEXT = "text"  # the name of the row of the text
 
@@ -90,8 +91,8 @@ class Composing(CardPanes, Card):
         """Called after the draft was read, and before the prompt for the title opens."""
 
     def ask_first(self) -> None:
-        """Let the user type the title if there is none yet. Called when the form opens."""
-        if not self.value(self.TITLE):
+        """Let the user type the title, or change the one of the draft. Called when the form opens."""
+        if self.IS_NEW or not self.value(self.TITLE):
             self.open_prompt(self.ask_title)
 
     # --- the screen
@@ -304,6 +305,8 @@ class Composing(CardPanes, Card):
         def done(text: str) -> None:
             self.put(self.TITLE, text.strip())
             self.listed.go_to(self.TEXT)
+            if self.IS_NEW:
+                self._write()
 
         words = f"{self.TITLE} of the {self.NOUN}"
         self.ask_in_row(
@@ -326,7 +329,8 @@ class Composing(CardPanes, Card):
             done(text)
 
         def send(text: str) -> None:
-            finish(text)
+            self._typed = ""
+            self.put(name, text.strip())
             self._send_all()
 
         self.listed.go_to(name)

@@ -23,6 +23,7 @@ class Editing(Composing):
     """The form that changes an issue or proposal. `mine`: the account is its author. If others have changed
     it since the draft began, the form says so before it overwrites their change."""
 
+    IS_NEW = False
     ACTIONS = (
         Action("open", ("enter",), "change", "svc issue edit", "signed_in", footer=True),
         Action("send", ("S", "ctrl+s"), "save", "svc issue edit {n}", "signed_in", True),

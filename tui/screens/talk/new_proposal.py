@@ -123,9 +123,7 @@ class NewProposal(Composing):
     def ask_first(self) -> None:
         """Let the user type the title. It begins with the title of the newest seal. The text of the proposal
         begins with what its seals say, as with `svc pr create --fill`."""
-        if self.value("title"):
-            return
-        if self._seal is None or self._base_seal is None:
+        if self.value("title") or self._seal is None or self._base_seal is None:
             super().ask_first()
             return
 
