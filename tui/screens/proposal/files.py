@@ -11,6 +11,7 @@ from localstore.core.model.repo import Repo
 from localstore.core.model.thread import Thread
 from tui import contents
 from tui.actions import Action
+from tui.screens.base import TWO_PANES
 from tui.screens.code.changed_files import CHANGES, ChangedFiles
 from tui.screens.proposal.notes import Note, notes
 from tui.screens.proposal.remarks import REMARKED, REMARKS, Remarking
@@ -72,7 +73,8 @@ class Files(ChangedFiles, Remarking):
             return ("unfold" if is_folded else "fold") if is_resolved else ""
         label = super().label_of(action)
         if action.id in ("next_thread", "previous_thread"):
-            return label if self._threads else ""
+            has_room = self.app.size.width >= TWO_PANES or isinstance(self.diff.key, Note)
+            return label if self._threads and has_room else ""
         return self.remark_label(action.id, label) if label and action.id in REMARKED else label
 
     def whole_diff(self) -> str:
