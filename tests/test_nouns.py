@@ -37,7 +37,6 @@ UNCALLED = {
     "node.CONFIG": "other programs",
     "node.READY": "monitors",
     "node.READYZ": "monitors",
-    "proposal.TIMELINE": "the app and pages, to come",
     "ref.UPDATE": "importers",
     "seal.PREPARE_SEALS": "importers",
 }
