@@ -83,8 +83,8 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(inbox.UPDATE, "mark as {state} in the inbox"),
     Action(inbox.UPDATE_ALL, "mark rows of the inbox as {state}", apart=True),
-    Action(run.RERUN, "run a check again", "the check runs again"),
-    Action(run.CANCEL, "cancel a run", "the run is cancelled"),
+    Action(run.RERUN, "run a check again"),
+    Action(run.CANCEL, "cancel a run"),
     Action(check.ENABLE, "enable check {name}", "check {name} has to pass now"),
     Action(check.DISABLE, "disable check {name}", "check {name} is not asked for any more"),
     Action(

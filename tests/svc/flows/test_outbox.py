@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from localstore.core.encoding import b64u
-from localstore.core.model import document, issue, path, proposal, repo, review
+from localstore.core.model import document, issue, path, proposal, repo, review, run
 from localstore.core.model import inbox as inboxes
 from localstore.core.model.issue import IssuePatch
 from localstore.core.model.proposal import ProposalPatch
@@ -44,7 +44,15 @@ PATH = {
 }
 PATH |= {"run": "e1", "invite": "i1", "handle": "ben", "request_id": "q1", "transfer": "f1"}
 # What screens show by themselves once it was carried out.
-SEEN = (issue.CREATE, proposal.CREATE, inboxes.UPDATE, inboxes.UPDATE_ALL, document.PUT)
+SEEN = (
+    issue.CREATE,
+    proposal.CREATE,
+    inboxes.UPDATE,
+    inboxes.UPDATE_ALL,
+    document.PUT,
+    run.RERUN,
+    run.CANCEL,
+)
 PATH |= {"org": "acme", "pattern": "release/*", "hook": "h1"}
 
 
