@@ -78,9 +78,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(review.CREATE, "review #{n}: {verdict}", "{verdict} #{n}"),
     Action(thread.CREATE, "comment on {path} in #{n}", "commented on {path} in #{n}"),
     Action(thread.COMMENT, "answer on lines of #{n}", "answered on lines of #{n}"),
-    Action(
-        thread.UPDATE, "mark a comment on lines of #{n} as {state}", "the comment on lines of #{n} is {state}"
-    ),
+    Action(thread.UPDATE, "mark a comment on lines of #{n} as {state}"),
     Action(inbox.UPDATE, "mark as {state} in the inbox"),
     Action(inbox.UPDATE_ALL, "mark rows of the inbox as {state}", apart=True),
     Action(run.RERUN, "run a check again"),

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from localstore.core.encoding import b64u
-from localstore.core.model import document, issue, path, proposal, repo, review, run
+from localstore.core.model import document, issue, path, proposal, repo, review, run, thread
 from localstore.core.model import inbox as inboxes
 from localstore.core.model.issue import IssuePatch
 from localstore.core.model.proposal import ProposalPatch
@@ -52,6 +52,7 @@ SEEN = (
     document.PUT,
     run.RERUN,
     run.CANCEL,
+    thread.UPDATE,
 )
 PATH |= {"org": "acme", "pattern": "release/*", "hook": "h1"}
 
