@@ -36,7 +36,7 @@ from relay.node import Node
 
 T = TypeVar("T")
 
-LOT = 1000  # ids or digests of one statement
+BATCH = 1000  # ids or digests of one statement
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ async def gather(
         taken = Taken(source, [row[0] for row in fresh])
         named: set[bytes] = set()
         chunked: set[bytes] = set()
-        for ids in _lots(taken.seals):
+        for ids in _batches(taken.seals):
             for path, kind, digest in await tx.all(rows.CHANGED, ids=ids):
                 if policy is None or policy.sees(path):
                     (chunked if kind == "chunked" else named).add(bytes(digest))
@@ -76,14 +76,14 @@ async def gather(
         for root in first - {tree.EMPTY_ROOT}:
             for entry in (await trees.drive(tree.walk(root), load)).values():
                 (chunked if entry.kind == "chunked" else named).add(entry.digest)
-        for lot in _lots(sorted(chunked)):
-            large = await tx.all(large_files.ROWS, repo_id=source, digests=lot)
+        for batch in _batches(sorted(chunked)):
+            large = await tx.all(large_files.ROWS, repo_id=source, digests=batch)
             taken.large += [(bytes(digest), bytes(manifest), size) for digest, manifest, size in large]
         for manifest in {manifest for _, manifest, _ in taken.large}:
             listed = await asyncio.to_thread(kernel.decode, await node.objects.read(manifest, None, tx))
             named |= {manifest, *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
-        for lot in _lots(sorted(named)):
-            located = await node.objects.locate(lot, source, tx)
+        for batch in _batches(sorted(named)):
+            located = await node.objects.locate(batch, source, tx)
             taken.sizes |= {
                 known_object.digest: known_object.size
                 for known_object in located.values()
@@ -109,8 +109,8 @@ async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
     """Give the repository the seals in `taken`, and lend it their objects. Lent objects count against
     nobody's quota until `adopt` is called."""
     await _insert_held(tx, target, taken)
-    for lot in _lots(sorted(taken.sizes)):
-        fresh = await node.objects.find_missing(tx, target, lot)
+    for batch in _batches(sorted(taken.sizes)):
+        fresh = await node.objects.find_missing(tx, target, batch)
         await tx.many(objects.LEND, [{"repo_id": target, "digest": digest} for digest in sorted(fresh)])
 
 
@@ -121,22 +121,22 @@ async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: It
         return
     named = set(more)
     came = [row[0] for row in await tx.all(rows.CAME, of_repo=repo_id, ids=sorted(set(heads)))]
-    for ids in _lots(came):
+    for ids in _batches(came):
         named |= {bytes(digest) for _, _, digest in await tx.all(rows.CHANGED, ids=ids)}
     load = trees.loader_of(node.objects, tx)
-    for ids in _lots(came):
+    for ids in _batches(came):
         for _, generation, root in await tx.all(seals.HEADS, repo_id=repo_id, ids=ids):
             if generation == FIRST and bytes(root) != tree.EMPTY_ROOT:
                 files = await trees.drive(tree.walk(bytes(root)), load)
                 named |= {entry.digest for entry in files.values()}
-    for lot in _lots(sorted(named)):
-        for _, manifest, _ in await tx.all(large_files.ROWS, repo_id=repo_id, digests=lot):
+    for batch in _batches(sorted(named)):
+        for _, manifest, _ in await tx.all(large_files.ROWS, repo_id=repo_id, digests=batch):
             name = bytes(manifest)
             if name not in named:
                 listed = await asyncio.to_thread(kernel.decode, await node.objects.read(name, None, tx))
                 named |= {name, *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
-    for lot in _lots(sorted(named)):
-        lent = [bytes(row[0]) for row in await tx.all(objects.LENT, repo_id=repo_id, digests=lot)]
+    for batch in _batches(sorted(named)):
+        lent = [bytes(row[0]) for row in await tx.all(objects.LENT, repo_id=repo_id, digests=batch)]
         if lent:
             await node.objects.touch(tx, lent)
             await node.objects.link(tx, repo_id, lent)
@@ -173,5 +173,5 @@ async def _insert_held(tx: Tx, target: str, taken: Taken) -> None:
     )
 
 
-def _lots(listed: Sequence[T]) -> Iterable[list[T]]:
-    return split_batches(listed, LOT, lambda _: 1)
+def _batches(listed: Sequence[T]) -> Iterable[list[T]]:
+    return split_batches(listed, BATCH, lambda _: 1)

@@ -64,8 +64,8 @@ async def collect(
     try:
         await roots.mark(db, store, marks)
         large = await _drop_large(db, marks, began - grace, dry_run)
-        async for lot in chunked.list_all(db, store):
-            await marks.add(lot)
+        async for batch in chunked.list_all(db, store):
+            await marks.add(batch)
         unreferenced = Unreferenced(marked=marks.count())
         say(f"{unreferenced.marked} objects are referred to")
         if not dry_run:

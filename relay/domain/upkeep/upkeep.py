@@ -95,15 +95,15 @@ async def delete_expired(node: Node) -> int:
     now = now_ms()
     gone = 0
     for statement in rows.EXPIRED:
-        gone += await _sweep_lots(node, statement, now=now)
-    gone += await _sweep_lots(node, rows.SESSIONS, before=now - SESSIONS_KEPT)
+        gone += await _sweep_batches(node, statement, now=now)
+    gone += await _sweep_batches(node, rows.SESSIONS, before=now - SESSIONS_KEPT)
     for statement in rows.GUEST_DOCUMENTS:
-        gone += await _sweep_lots(node, statement, before=now - SESSIONS_KEPT)
-    gone += await _sweep_lots(node, rows.GUESTS, before=now - SESSIONS_KEPT)
-    gone += await _sweep_lots(node, rows.OF_NO_REPO, before=now - node.config.audit_days * DAY)
-    gone += await _sweep_lots(node, rows.FRAMES, before=now - limits.LIVE_FRAMES_KEPT * SECOND)
-    gone += await _sweep_lots(node, rows.DELIVERIES, before=now - DELIVERIES_KEPT)
-    gone += await _sweep_lots(node, rows.MESSAGES, before=now - DELIVERIES_KEPT)
+        gone += await _sweep_batches(node, statement, before=now - SESSIONS_KEPT)
+    gone += await _sweep_batches(node, rows.GUESTS, before=now - SESSIONS_KEPT)
+    gone += await _sweep_batches(node, rows.OF_NO_REPO, before=now - node.config.audit_days * DAY)
+    gone += await _sweep_batches(node, rows.FRAMES, before=now - limits.LIVE_FRAMES_KEPT * SECOND)
+    gone += await _sweep_batches(node, rows.DELIVERIES, before=now - DELIVERIES_KEPT)
+    gone += await _sweep_batches(node, rows.MESSAGES, before=now - DELIVERIES_KEPT)
     gone += await sweep_live(node.db)
     await take_over_audit(node.db)
     async with node.db.write() as tx:
@@ -112,10 +112,10 @@ async def delete_expired(node: Node) -> int:
 
 async def free_frontiers(node: Node) -> int:
     """Delete the live frontiers of deleted branches. Returns how many rows were deleted."""
-    return sum([await _sweep_lots(node, statement, "deleted branches") for statement in rows.FRONTIERS])
+    return sum([await _sweep_batches(node, statement, "deleted branches") for statement in rows.FRONTIERS])
 
 
-async def _sweep_lots(node: Node, statement: Statement, *names: str, **when: int) -> int:
+async def _sweep_batches(node: Node, statement: Statement, *names: str, **when: int) -> int:
     """Run a deleting statement many times, a limited number of rows each time, so that no writer waits long.
     Returns how many rows were deleted."""
     gone = 0
