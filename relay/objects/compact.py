@@ -154,10 +154,10 @@ async def _point_objects(tx: Tx, old_pack: int, placed: list[FrameAt], where: di
     in the pack `old_pack`, by digest. Objects that were deleted meanwhile stay deleted."""
     now = now_ms()
     for name in dict.fromkeys(frame.place.pack for frame in placed):
-        mine = [frame for frame in placed if frame.place.pack == name]
+        frames_of_pack = [frame for frame in placed if frame.place.pack == name]
         await tx.many(objects.PACK_INSERT, [{"name": name, "size": 0, "created_at": now}])
         pack_id = await tx.value(objects.PACK_ID, name=name)
-        await tx.many(objects.FRAME_INSERT, [_frame_row(pack_id, frame) for frame in mine])
+        await tx.many(objects.FRAME_INSERT, [_frame_row(pack_id, frame) for frame in frames_of_pack])
         await tx.many(
             rows.MOVE_OBJECT,
             [
@@ -170,12 +170,16 @@ async def _point_objects(tx: Tx, old_pack: int, placed: list[FrameAt], where: di
                     "new_offset": offset,
                 }
                 for each, offset, frame in sorted(
-                    ((each, offset, frame) for frame in mine for offset, each in _offsets(frame.row)),
+                    (
+                        (each, offset, frame)
+                        for frame in frames_of_pack
+                        for offset, each in _offsets(frame.row)
+                    ),
                     key=_digest,  # the order in which other transactions lock them
                 )
             ],
         )
-        end = max(frame.place.offset + frame.row.stored_len for frame in mine)
+        end = max(frame.place.offset + frame.row.stored_len for frame in frames_of_pack)
         await tx.run(objects.PACK_GROW, pack_id=pack_id, end=end)
 
 

@@ -209,7 +209,7 @@ async def refresh(caller: Caller, token: str | None) -> NewSession:
     if caller.principal is not None and caller.principal.is_guest:
         raise GuestNoRefresh("a guest session ends after a day; sign in with an account to keep one")
     digest = _refresh_hash(token)
-    fresh, now = secrets.token_bytes(_REFRESH_BYTES), now_ms()
+    new_refresh, now = secrets.token_bytes(_REFRESH_BYTES), now_ms()
     refused: SvcError | None = None
     async with caller.read() as tx:
         row = await tx.one(rows.REFRESH, hash=digest)
@@ -229,7 +229,7 @@ async def refresh(caller: Caller, token: str | None) -> NewSession:
             raise _no_refresh()
         if used_at is None:
             await tx.run(rows.USE_REFRESH, token_hash=digest, now=now)
-            await _keep_refresh(tx, fresh, session_id, expires_at)
+            await _keep_refresh(tx, new_refresh, session_id, expires_at)
         elif now - used_at <= limits.REFRESH_GRACE * 1000:
             refused = Conflict("another tab has just refreshed this session; read the new cookie")
         else:
@@ -238,7 +238,7 @@ async def refresh(caller: Caller, token: str | None) -> NewSession:
             refused = _no_refresh()
     if refused is not None:  # raised here, so that the end of the session is not rolled back
         raise refused
-    return NewSession(session_id, account_id, accounts.to_row(account).handle, text, b64u(fresh), until)
+    return NewSession(session_id, account_id, accounts.to_row(account).handle, text, b64u(new_refresh), until)
 
 
 def is_due(me: Principal) -> bool:
