@@ -106,6 +106,12 @@ class Caller:
             raise Unauthorized("sign in first; run: svc login")
         return self.principal
 
+    def require_me(self, account_id: str) -> str:
+        """The id of the caller's account. Raises NotFound if `account_id` is the id of a different one."""
+        if account_id != self.me.account_id:
+            raise NotFound
+        return account_id
+
     @property
     def payer(self) -> str:
         """The name under which the work of this request is counted. It is the account id of a user. For
