@@ -70,6 +70,17 @@ class _Task:
     way_out: str
 
 
+@dataclass(slots=True, frozen=True)
+class _Drafted:
+    """The unsigned seals of a merge. `chain`: has the directories of their trees. `texts`: texts that were
+    merged by lines, by digest; `merged`: the paths of these texts."""
+
+    chain: Chain
+    seals: list[SealDraft]
+    texts: dict[bytes, bytes]
+    merged: list[str]
+
+
 async def merge(view: View, number: str, body: MergePrepareRequest) -> PreparedMerge:
     """Compute the merge of a proposal, and return the bytes to sign
 
@@ -108,12 +119,9 @@ async def _compute_merge(view: View, number: str, body: MergePrepareRequest, rea
         titles = {"merge": f"Merge #{row.number}: {row.title}"}
         strategy: Strategy = body.strategy or "fast_forward"
         message = body.message or titles.get(strategy, f"{row.title} (#{row.number})")
-        out = f"to join them: svc pr checkout {row.number}, then svc merge {base.name}, svc resolve, svc push"
-        task = _Task(strategy, base, key, sides, row.number, message, out)
-        chain, drafts, result, texts = await _draft_seals(tx, view, task, ready)
-        merged = result.merged
-    about = About("merge", row.number, sides.theirs, strategy)
-    return await _store(view, task, about, chain, drafts, texts, merged)
+        task = _Task(strategy, base, key, sides, row.number, message, _way_out(row.number, base.name))
+        drafted = await _draft_seals(tx, view, task, ready)
+    return await _store(view, task, About("merge", row.number, sides.theirs, strategy), drafted)
 
 
 async def update(view: View, number: str, body: UpdatePrepareRequest) -> PreparedMerge:
@@ -143,12 +151,13 @@ async def _compute_update(view: View, number: str, body: UpdatePrepareRequest, r
                 blocked_by=["up_to_date"],
             )
         message = body.message or f"Merge {base.name} into {head.name}"
-        out = f"to join them: svc pr checkout {row.number}, then svc merge {base.name}, svc resolve, svc push"
-        task = _Task("update", head, key, sides, row.number, message, out)
-        chain, drafts, result, texts = await _draft_seals(tx, view, task, ready)
-        merged = result.merged
-    about = About("update", row.number, sides.theirs, "update")
-    return await _store(view, task, about, chain, drafts, texts, merged)
+        task = _Task("update", head, key, sides, row.number, message, _way_out(row.number, base.name))
+        drafted = await _draft_seals(tx, view, task, ready)
+    return await _store(view, task, About("update", row.number, sides.theirs, "update"), drafted)
+
+
+def _way_out(number: int, base: str) -> str:
+    return f"to join them: svc pr checkout {number}, then svc merge {base}, svc resolve, svc push"
 
 
 async def preview(view: View, body: PreviewRequest) -> Preview:
@@ -221,9 +230,7 @@ def _require_enabled(view: View, number: int) -> None:
         )
 
 
-async def _draft_seals(
-    tx: Tx, view: View, task: _Task, ready: Ready
-) -> tuple[Chain, list[SealDraft], MergeResult, dict[bytes, bytes]]:
+async def _draft_seals(tx: Tx, view: View, task: _Task, ready: Ready) -> _Drafted:
     chain = Chain(view, tx)
     work = Working.onto(chain, ready)
     sides = task.sides
@@ -242,7 +249,7 @@ async def _draft_seals(
         parents = [sides.ours, sides.theirs] if task.strategy == "merge" else [sides.ours]
         drafts = [await _seal(task, chain, work, ours, parents, result, [sides.theirs])]
     await require_budget(chain, drafts[-1].root)
-    return chain, drafts, result, work.texts
+    return _Drafted(chain, drafts, work.texts, result.merged)
 
 
 async def _rebase(
@@ -304,27 +311,19 @@ async def _seal(
     return make_draft(chain.view, task.onto.name, parents, updated, statement, result.changes, merge=origin)
 
 
-async def _store(
-    view: View,
-    task: _Task,
-    about: About,
-    chain: Chain,
-    drafts: list[SealDraft],
-    texts: dict[bytes, bytes],
-    merged: list[str],
-) -> PreparedMerge:
-    plan = seal.SealsToStore("merge", task.onto, task.key, drafts, subject=about.to_text())
-    expires = await seal.store(view, plan, LaneTexts(), chain.written, files=texts)
+async def _store(view: View, task: _Task, about: About, drafted: _Drafted) -> PreparedMerge:
+    plan = seal.SealsToStore("merge", task.onto, task.key, drafted.seals, subject=about.to_text())
+    expires = await seal.store(view, plan, LaneTexts(), drafted.chain.written, files=drafted.texts)
     bases, update = task.sides.bases, task.strategy == "update"
     return PreparedMerge(
-        prepare_id=drafts[-1].id,
+        prepare_id=drafted.seals[-1].id,
         strategy=task.strategy,
         base_seal=task.sides.theirs if update else task.sides.ours,
         head_seal=task.sides.ours if update else task.sides.theirs,
         merge_base=bases[0] if bases else None,
         merge_bases=bases,
-        seals=[_to_wire(seal_draft) for seal_draft in drafts],
-        merged=merged,
+        seals=[_to_wire(seal_draft) for seal_draft in drafted.seals],
+        merged=drafted.merged,
         expires_at=rfc3339(expires),
         tree_key=b64u(view.repo.tree_key),
         tree_key_id=view.repo.tree_key_id,
