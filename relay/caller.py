@@ -106,6 +106,12 @@ class Caller:
             raise Unauthorized("sign in first; run: svc login")
         return self.principal
 
+    def require_me(self, account_id: str) -> str:
+        """The id of the caller's account. Raises NotFound if `account_id` is the id of a different one."""
+        if account_id != self.me.account_id:
+            raise NotFound
+        return account_id
+
     @property
     def payer(self) -> str:
         """The name under which the work of this request is counted. It is the account id of a user. For
@@ -151,8 +157,8 @@ class Caller:
         request and stay even if the request fails.
         """
         await self.conclude(None)
-        held = self.node.db.write(*self._lock_names(), *names)
-        tx = await held.__aenter__()
+        transaction = self.node.db.write(*self._lock_names(), *names)
+        tx = await transaction.__aenter__()
         try:
             tx.author = self.author
             if self.nonce is not None:
@@ -163,12 +169,12 @@ class Caller:
             yield tx
             self._require_proven()
         except BaseException as error:
-            await held.__aexit__(type(error), error, error.__traceback__)
+            await transaction.__aexit__(type(error), error, error.__traceback__)
             raise
         if effect and self.once.key is not None:
-            self._held = (held, tx)
+            self._held = (transaction, tx)
             return
-        await held.__aexit__(None, None, None)
+        await transaction.__aexit__(None, None, None)
         self.nonce = None
 
     async def count_created(self, tx: Tx, what: str, new: int = 1) -> None:

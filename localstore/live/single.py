@@ -27,7 +27,7 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
     If a file of the record is missing, everything that may have replaced it is reported as skipped: links and
     nested repositories at its path, and files in its folder whose names no repository accepts."""
     copy.git.refresh()
-    scan, present, gone = Scan(), {}, []
+    scan, present, missing_paths = Scan(), {}, []
     aside = _Aside(copy.files, scan)
     by_folder: dict[str, list[Stat]] = {}
     sinks = ScanSinks(copy.chunk_lists, copy.objects.cache)
@@ -49,7 +49,7 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
             continue
         if seen is None:
             aside.look_for(path, path in copy.entries)
-            gone.append(path)
+            missing_paths.append(path)
         else:
             present[path] = seen
             by_folder[prefix].append(seen)
@@ -57,7 +57,7 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
     for prefix, stats in by_folder.items():
         scan.add(prefix, stats)
     copy.files.forget()
-    copy.db.put_stats(present.values(), gone)
+    copy.db.put_stats(present.values(), missing_paths)
     return scan
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from localstore.core.model.limits import MIB
+from relay.base.folders import sync_folder
 from relay.base.threads import run_on_thread
 
 PIECE = 4 * MIB
@@ -100,11 +101,3 @@ def replace(path: Path, content: bytes) -> None:
 def sync_folders(top: Path) -> None:
     for folder in (top, *(path for path in top.rglob("*") if path.is_dir())):
         sync_folder(folder)
-
-
-def sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -16,9 +16,9 @@ import asyncpg
 
 from localstore.core.errors import Invalid
 from relay import migrations
-from relay.backup.files import sync_folder
 from relay.backup.tables import Rows
 from relay.base import database_url as urls
+from relay.base.folders import sync_folder
 from relay.db.engine.postgres import STAMP_BITS
 from relay.migrations import postgres
 

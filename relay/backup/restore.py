@@ -17,6 +17,7 @@ from relay.backup import files, manifest, tables
 from relay.backup.fill import fill
 from relay.backup.manifest import OBJECTS, PRIVATE, BackupManifest, BackupPack
 from relay.base import database_url as urls
+from relay.base.folders import sync_folder
 from relay.base.threads import run_on_thread
 from relay.config import Storage
 from relay.objects.backend import Packs
@@ -50,7 +51,7 @@ def restore(backup: Path, storage: Storage, url: str, served: str, say: Say) -> 
             _restore_database(backup, contents, f"sqlite:///{making / within}")
         files.sync_folders(making)
         making.replace(storage.data)
-        files.sync_folder(storage.data.parent)
+        sync_folder(storage.data.parent)
         if not inside:
             _restore_database(backup, contents, url, served)
     except OSError as error:

@@ -59,15 +59,15 @@ async def write(tx: Tx, to: Path) -> int:
         for table, statement in statements.TABLES:
             out.item(_encode(_begin(table)))
             booleans = statements.find_booleans(table)
-            lot: list[Sequence[Any]] = []
+            batch: list[Sequence[Any]] = []
             async for row in tx.stream(statement):
-                lot.append(row)
-                if len(lot) == ROWS:
-                    count += len(lot)
-                    await run_on_thread(out.rows, lot, booleans)
-                    lot = []
-            count += len(lot)
-            await run_on_thread(out.rows, lot, booleans)
+                batch.append(row)
+                if len(batch) == ROWS:
+                    count += len(batch)
+                    await run_on_thread(out.rows, batch, booleans)
+                    batch = []
+            count += len(batch)
+            await run_on_thread(out.rows, batch, booleans)
             out.flush()
         out.end()
     return count
@@ -106,8 +106,8 @@ class _Items:
     def item(self, data: bytes) -> None:
         self._writing.write(self._zstd.compress(len(data).to_bytes(4) + data))
 
-    def rows(self, lot: list[Sequence[Any]], booleans: list[int]) -> None:
-        for row in lot:
+    def rows(self, batch: list[Sequence[Any]], booleans: list[int]) -> None:
+        for row in batch:
             values = list(row)
             for n in booleans:
                 values[n] = None if values[n] is None else bool(values[n])

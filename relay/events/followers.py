@@ -25,7 +25,7 @@ from relay.db.live import event as rows
 from relay.events import log
 from relay.events.log import Logged
 
-TURN = 200  # events of one transaction
+BATCH_SIZE = 200  # events of one transaction
 POLL = 5.0  # seconds between looks when nothing woke us
 PAUSE = 1.0  # seconds after a failure
 LOG = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Follower:
     name: str
     follow: Follow
     kinds: tuple[str, ...]
-    turn: int
+    batch_size: int
 
 
 class Followers:
@@ -50,13 +50,13 @@ class Followers:
         self._wakes: dict[str, asyncio.Event] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
-    def register(self, name: str, follow: Follow, kinds: Sequence[str], turn: int = TURN) -> None:
+    def register(self, name: str, follow: Follow, kinds: Sequence[str], batch_size: int = BATCH_SIZE) -> None:
         """Register a follower of events of the kinds `kinds`, before `start` is called. A new follower begins
         with the events that come after its first start. `name`: stored with the follower's position in the
-        log, so it must never change. `turn`: how many events the follower handles at a time."""
+        log, so it must never change. `batch_size`: how many events the follower handles at a time."""
         if log.LIVE in kinds or not kinds:
             raise ValueError(f"{name} names the kinds that it follows, without {log.LIVE}")
-        self._all[name] = Follower(name, follow, tuple(kinds), turn)
+        self._all[name] = Follower(name, follow, tuple(kinds), batch_size)
 
     async def start(self) -> None:
         for follower in self._all.values():
@@ -76,7 +76,7 @@ class Followers:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def turn(self, name: str) -> int:
+    async def handle_next(self, name: str) -> int:
         """Let the follower `name` handle its next events. While it runs in one process, it waits in others.
         Returns how many events were handled."""
         follower = self._all[name]
@@ -86,7 +86,7 @@ class Followers:
                 return 0
         async with self._db.write(f"follow {name}") as tx:
             at = await tx.value(rows.CURSOR, name=name)
-            events = await self._read_after(tx, follower.kinds, at, follower.turn)
+            events = await self._read_after(tx, follower.kinds, at, follower.batch_size)
             if events:
                 await follower.follow(tx, events)
                 await tx.run(rows.CURSOR_TO, follower=name, to=events[-1].id)
@@ -137,11 +137,11 @@ class Followers:
         async with self._db.read() as tx:
             last = await self._last_settled(tx)
             while True:
-                events = await self._read_between(tx, kinds, at, last, TURN)
+                events = await self._read_between(tx, kinds, at, last, BATCH_SIZE)
                 for follower in self._all.values():
                     if any(event.kind in follower.kinds for event in events):
                         self._wakes[follower.name].set()
-                if len(events) < TURN:
+                if len(events) < BATCH_SIZE:
                     return max(at, last)
                 at = events[-1].id
 
@@ -149,7 +149,7 @@ class Followers:
         while True:
             wake.clear()
             try:
-                behind = await self.turn(name)
+                behind = await self.handle_next(name)
             except Exception:
                 LOG.exception("%s could not follow the event log; trying again", name)
                 await asyncio.sleep(PAUSE)

@@ -78,13 +78,13 @@ class Socket:
         self._connection, self._transport, self._toll = connection, connection.transport, toll
         self._arrived = bytearray()
         self._frames: deque[Frame] = deque()
-        self._parts: list[bytes] = []  # of the message that is not complete
-        self._text = False
-        self._more: asyncio.Future[None] | None = None
-        self._gone: asyncio.Future[None] = self.loop.create_future()
-        self._closing, self._left = False, CLOSE_BYTES
-        self._heard = monotonic()
-        self._beat = self.loop.call_later(PING_SECONDS, self._ping)
+        self._fragments: list[bytes] = []  # of the message that is not complete
+        self._is_text = False
+        self._arrival: asyncio.Future[None] | None = None
+        self._disconnected: asyncio.Future[None] = self.loop.create_future()
+        self._closing, self._closing_bytes_left = False, CLOSE_BYTES
+        self._last_heard_at = monotonic()
+        self._ping_timer = self.loop.call_later(PING_SECONDS, self._ping)
 
     async def receive(self) -> str | bytes | None:
         """The next message; None if the socket has closed. Only one task at a time may wait for it."""
@@ -93,7 +93,7 @@ class Socket:
                 message = self._assemble(self._frames.popleft())
                 if message is not None:
                     return message
-            if self._closing or self.ws_proto.state is not OPEN or self._gone.done():
+            if self._closing or self.ws_proto.state is not OPEN or self._disconnected.done():
                 await self._flush()
                 return None
             if not self._arrived:
@@ -127,7 +127,7 @@ class Socket:
             return
         self._closing = True
         self._arrived.clear()
-        self._beat.cancel()
+        self._ping_timer.cancel()
         self._wake()
         if self.ws_proto.close_rcvd is not None:
             self.end_connection()
@@ -138,7 +138,7 @@ class Socket:
                     self.ws_proto.send_close(code)
                     await self._flush()
                 self._transport.resume_reading()
-                await asyncio.shield(self._gone)
+                await asyncio.shield(self._disconnected)
         self._transport.abort()
 
     async def _read(self) -> None:
@@ -154,14 +154,14 @@ class Socket:
     def _assemble(self, frame: Frame) -> str | bytes | None:
         """The message that is complete with this WebSocket frame; None if more of its fragments follow."""
         if frame.opcode is not Opcode.CONT:
-            self._text = frame.opcode is Opcode.TEXT
-        self._parts.append(bytes(frame.data))
+            self._is_text = frame.opcode is Opcode.TEXT
+        self._fragments.append(bytes(frame.data))
         if not frame.fin:
-            if len(self._parts) >= FRAGMENTS:
+            if len(self._fragments) >= FRAGMENTS:
                 self._fail(CloseCode.POLICY_VIOLATION, f"a message has at most {FRAGMENTS} fragments")
             return None
-        message, self._parts = b"".join(self._parts), []
-        if not self._text:
+        message, self._fragments = b"".join(self._fragments), []
+        if not self._is_text:
             return message
         try:
             return message.decode()
@@ -171,18 +171,18 @@ class Socket:
 
     def _fail(self, code: CloseCode, reason: str) -> None:
         self._frames.clear()
-        self._parts.clear()
+        self._fragments.clear()
         if self.ws_proto.state is OPEN:
             self.ws_proto.send_close(code, reason)
 
     async def _wait(self) -> None:
         """Wait until bytes have arrived or the client has disconnected."""
-        self._more = self.loop.create_future()
+        self._arrival = self.loop.create_future()
         self._transport.resume_reading()
         try:
-            await self._more
+            await self._arrival
         finally:
-            self._more = None
+            self._arrival = None
 
     async def _flush(self) -> None:
         """Write the pending output of the library. Raises ConnectionError when the client has
@@ -200,23 +200,23 @@ class Socket:
     def _ping(self) -> None:
         """Send a ping; disconnect the client if it has been silent for too long."""
         if self._arrived:
-            self._heard = monotonic()  # the client waits for us
-        if monotonic() - self._heard > 2 * PING_SECONDS:
+            self._last_heard_at = monotonic()  # the client waits for us
+        if monotonic() - self._last_heard_at > 2 * PING_SECONDS:
             self._transport.abort()
             return
-        self._beat = self.loop.call_later(PING_SECONDS, self._ping)
+        self._ping_timer = self.loop.call_later(PING_SECONDS, self._ping)
         if self.ws_proto.state is OPEN and not self._transport.get_write_buffer_size():
             self.ws_proto.send_ping(b"")
             self._transport.write(b"".join(self.ws_proto.data_to_send()))
 
     def _wake(self) -> None:
-        if self._more is not None and not self._more.done():
-            self._more.set_result(None)
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
 
     # --- called by the connection
 
     def data_received(self, data: bytes) -> None:
-        self._heard = monotonic()
+        self._last_heard_at = monotonic()
         if self._closing:
             self._last_received(data)
             return
@@ -227,8 +227,8 @@ class Socket:
     def _last_received(self, data: bytes) -> None:
         """Parse bytes that arrive after the server's close frame, within limits, until the client's close
         frame."""
-        self._left -= len(data)
-        if self._left < 0:
+        self._closing_bytes_left -= len(data)
+        if self._closing_bytes_left < 0:
             self._transport.abort()
         elif len(data) <= STEP and self.ws_proto.state is not CLOSED:
             self.ws_proto.receive_data(data)
@@ -240,10 +240,10 @@ class Socket:
         return False  # the transport closes
 
     def connection_lost(self, _: Exception | None) -> None:
-        self._beat.cancel()
+        self._ping_timer.cancel()
         self._arrived.clear()
-        if not self._gone.done():
-            self._gone.set_result(None)
+        if not self._disconnected.done():
+            self._disconnected.set_result(None)
         self._wake()
 
     def end_connection(self, _: int = CloseCode.NORMAL_CLOSURE) -> None:

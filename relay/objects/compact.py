@@ -101,25 +101,25 @@ async def _tidy(db: Database, store: ObjectStore, pack_id: int, name: str, size:
 
 
 async def _rewrite(db: Database, store: ObjectStore, pack_id: int, name: str, frames: list[_Old]) -> None:
-    lot: list[_Old] = []
+    batch: list[_Old] = []
     size = 0
     for frame in frames:
-        if lot and size + frame.raw_len > AT_ONCE:
-            await _move(db, store, pack_id, name, lot)
-            lot, size = [], 0
-        lot.append(frame)
+        if batch and size + frame.raw_len > AT_ONCE:
+            await _move(db, store, pack_id, name, batch)
+            batch, size = [], 0
+        batch.append(frame)
         size += frame.raw_len
-    await _move(db, store, pack_id, name, lot)
+    await _move(db, store, pack_id, name, batch)
 
 
-async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: list[_Old]) -> None:
+async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, batch: list[_Old]) -> None:
     async with db.read() as tx:
-        objects = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[frame.offset for frame in lot])
-    held: dict[int, list[_Object]] = {frame.offset: [] for frame in lot}
+        objects = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[frame.offset for frame in batch])
+    held: dict[int, list[_Object]] = {frame.offset: [] for frame in batch}
     for row in objects:
         held[row[0]].append(_Object(row[0], row[1], row[2], bytes(row[3]), bool(row[4])))
-    stored = await store.packs.read(name, [(frame.offset, frame.stored_len) for frame in lot])
-    frames = await asyncio.to_thread(_frame_objects, lot, stored, held)
+    stored = await store.packs.read(name, [(frame.offset, frame.stored_len) for frame in batch])
+    frames = await asyncio.to_thread(_frame_objects, batch, stored, held)
     placed = await store.append(frames)
     where = {each.digest: each for group in held.values() for each in group}
     async with db.write() as tx:
@@ -127,14 +127,14 @@ async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: 
         await tx.run(rows.DROP_FRAMES, pack_id=pack_id)
 
 
-def _frame_objects(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
-    """The new frames for the referenced objects of the frames in `lot`. `stored`: the stored bytes of these
+def _frame_objects(batch: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
+    """The new frames for the referenced objects of the frames in `batch`. `stored`: the stored bytes of these
     frames; `held`: the referenced objects by the offset of their frame. A frame whose objects are all
     referenced is kept as stored. The referenced objects of all other frames are framed again."""
     frames: list[Frame] = []
     writer = PackWriter()
     packs = []
-    for old, data in zip(lot, stored, strict=True):
+    for old, data in zip(batch, stored, strict=True):
         group = held[old.offset]
         whole = old.living == old.raw_len and len(group) > 0
         if whole and all(a.offset + a.size == b.offset for a, b in itertools.pairwise(group)):
@@ -154,10 +154,10 @@ async def _point_objects(tx: Tx, old_pack: int, placed: list[FrameAt], where: di
     in the pack `old_pack`, by digest. Objects that were deleted meanwhile stay deleted."""
     now = now_ms()
     for name in dict.fromkeys(frame.place.pack for frame in placed):
-        mine = [frame for frame in placed if frame.place.pack == name]
+        frames_of_pack = [frame for frame in placed if frame.place.pack == name]
         await tx.many(objects.PACK_INSERT, [{"name": name, "size": 0, "created_at": now}])
         pack_id = await tx.value(objects.PACK_ID, name=name)
-        await tx.many(objects.FRAME_INSERT, [_frame_row(pack_id, frame) for frame in mine])
+        await tx.many(objects.FRAME_INSERT, [_frame_row(pack_id, frame) for frame in frames_of_pack])
         await tx.many(
             rows.MOVE_OBJECT,
             [
@@ -170,12 +170,16 @@ async def _point_objects(tx: Tx, old_pack: int, placed: list[FrameAt], where: di
                     "new_offset": offset,
                 }
                 for each, offset, frame in sorted(
-                    ((each, offset, frame) for frame in mine for offset, each in _offsets(frame.row)),
+                    (
+                        (each, offset, frame)
+                        for frame in frames_of_pack
+                        for offset, each in _offsets(frame.row)
+                    ),
                     key=_digest,  # the order in which other transactions lock them
                 )
             ],
         )
-        end = max(frame.place.offset + frame.row.stored_len for frame in mine)
+        end = max(frame.place.offset + frame.row.stored_len for frame in frames_of_pack)
         await tx.run(objects.PACK_GROW, pack_id=pack_id, end=end)
 
 
@@ -212,11 +216,11 @@ async def _delete_unknown(db: Database, store: ObjectStore, before: int, freed: 
         names = [info.name for info in old[start : start + _NAMES]]
         async with db.read() as tx:
             indexed = {row[0] for row in await tx.all(rows.PACK_NAMES, names=names)}
-        lot = [
+        unused = [
             info
             for info in old[start : start + _NAMES]
             if info.name not in indexed and not store.streaming(info.name)
         ]
-        await store.packs.delete([info.name for info in lot])
-        freed.packs += len(lot)
-        freed.bytes += sum(info.size for info in lot)
+        await store.packs.delete([info.name for info in unused])
+        freed.packs += len(unused)
+        freed.bytes += sum(info.size for info in unused)

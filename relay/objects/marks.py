@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from relay.base.threads import run_on_thread
 
-_LOT = 10_000
+_BATCH = 10_000
 
 
 class Marks:
@@ -43,9 +43,9 @@ class Marks:
 
     def _among(self, digests: list[bytes]) -> set[bytes]:
         marked: set[bytes] = set()
-        for start in range(0, len(digests), _LOT):
-            lot = digests[start : start + _LOT]
-            places = ",".join("?" * len(lot))
-            rows = self._file.execute(f"SELECT digest FROM mark WHERE digest IN ({places})", lot)  # noqa: S608
+        for start in range(0, len(digests), _BATCH):
+            batch = digests[start : start + _BATCH]
+            places = ",".join("?" * len(batch))
+            rows = self._file.execute(f"SELECT digest FROM mark WHERE digest IN ({places})", batch)  # noqa: S608
             marked.update(row[0] for row in rows)
         return marked

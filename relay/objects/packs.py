@@ -26,6 +26,7 @@ from localstore.core.errors import Unavailable
 from localstore.core.model.limits import GIB, KIB, MIB
 from localstore.core.storage.frame import FetchedBytes, Stored
 from relay.base.clock import now_ms
+from relay.base.folders import sync_folder
 from relay.base.ids import new_id
 from relay.base.threads import run_on_thread
 from relay.objects.backend import PackGone, PackInfo, PackPosition, Run
@@ -57,7 +58,7 @@ class _Open:
         self.size = self.synced = 0
         self.written_at = now_ms()
         self.fd = os.open(folder / (self.name + SUFFIX), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        _sync_folder(folder)
+        sync_folder(folder)
 
     def write(self, pieces: Sequence[bytes]) -> list[PackPosition]:
         self.written_at = now_ms()
@@ -328,12 +329,4 @@ def _copy(source: Path, to: Path) -> None:
     with to.open("r+b") as file:
         os.fchmod(file.fileno(), 0o600)
         os.fsync(file.fileno())
-    _sync_folder(to.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    sync_folder(to.parent)

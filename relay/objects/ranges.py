@@ -17,14 +17,14 @@ def is_plain(entry: Located) -> bool:
     return entry.codec == RAW and entry.size == entry.raw_len
 
 
-def split_lots(located: Sequence[Located]) -> Iterator[list[Located]]:
+def group_located(located: Sequence[Located]) -> Iterator[list[Located]]:
     """Yields the objects in groups, in the given order. A group has at most SHOWN_OBJECTS objects, all of the
     same pack. Either each of them fills an uncompressed frame alone (`is_plain`) or none does."""
     for _, same in itertools.groupby(
         located, lambda located_object: (located_object.pack, is_plain(located_object))
     ):
-        while lot := list(itertools.islice(same, SHOWN_OBJECTS)):
-            yield lot
+        while group := list(itertools.islice(same, SHOWN_OBJECTS)):
+            yield group
 
 
 def find_runs(

@@ -271,16 +271,16 @@ def _connect(where: S3, retries: dict[str, Any]) -> S3Store:
 
 def _group_pieces(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
     """Yields the pieces in groups of at most PART_BYTES; a larger piece is a group of its own."""
-    lot: list[bytes] = []
+    batch: list[bytes] = []
     size = 0
     for piece in pieces:
-        if lot and size + len(piece) > PART_BYTES:
-            yield lot
-            lot, size = [], 0
-        lot.append(piece)
+        if batch and size + len(piece) > PART_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(piece)
         size += len(piece)
-    if lot:
-        yield lot
+    if batch:
+        yield batch
 
 
 def _consume_error(task: asyncio.Task[None]) -> None:

@@ -37,7 +37,7 @@ from relay.db.storage.object import Located
 from relay.objects.backend import PackGone, PackPosition, Packs, inline, use_each
 from relay.objects.frames import FrameCache, FrameKey, bytes_to_unpack, cut_objects, unpack_frames
 from relay.objects.packs import FOLDER, INLINE_BYTES, ROLL_BYTES, PackFiles
-from relay.objects.ranges import find_runs, is_plain, split_lots
+from relay.objects.ranges import find_runs, group_located, is_plain
 from relay.objects.room import Room
 
 CACHE_BYTES = 64 * MIB
@@ -346,14 +346,14 @@ class ObjectStore:
         """Call `use` with the bytes of these objects, in order, piece by piece and off the event loop. A
         piece is valid only during the call that gets it. Neighbouring uncompressed objects are passed in
         large pieces without a copy."""
-        for lot in split_lots(located):
-            if not self._verify and is_plain(lot[0]):
-                [(name, merged)] = find_runs([(each.frame, each.stored_len) for each in lot], sys.maxsize)
+        for group in group_located(located):
+            if not self._verify and is_plain(group[0]):
+                [(name, merged)] = find_runs([(each.frame, each.stored_len) for each in group], sys.maxsize)
                 with contextlib.suppress(PackGone):
                     await self.packs.show(name, merged, use)
                     continue
-            data = await self.read_located(lot, cache=False)
-            await asyncio.to_thread(use_each, use, [data[each.digest] for each in lot])
+            data = await self.read_located(group, cache=False)
+            await asyncio.to_thread(use_each, use, [data[each.digest] for each in group])
 
     async def stream_stored(self, ranges: Sequence[tuple[FrameKey, int]]) -> AsyncGenerator[bytes, None]:
         """Yields stored frames, given as (key, length), in order and about a MiB at a time. Neighbouring

@@ -198,7 +198,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         node.followers.register(access_ends.NAME, access_ends.follow, access_ends.KINDS)
         webhook_delivery.register(node)
         node.followers.register(webhooks.NAME, webhooks.make_follower(node), webhooks.KINDS)
-        node.followers.register(attention.NAME, attention.follow, attention.KINDS, attention.TURN)
+        node.followers.register(attention.NAME, attention.follow, attention.KINDS, attention.BATCH_SIZE)
         await node.jobs.start()
         stack.push_async_callback(node.jobs.stop)
         await node.hub.start()

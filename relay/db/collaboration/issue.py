@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, delete, func, insert, select, update
 
 from localstore.core.model.limits import SEARCH_WORDS
+from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
 from relay.db.schema.collaboration.issue import comment, numbering, part, subject, subject_label, subject_word
@@ -20,6 +22,25 @@ WORD_COUNT = 1000  # a word of so many issues is common
 _REPO: Any = bindparam("of_repo")
 _NUMBER: Any = bindparam("of_number")
 _NUMBERS: Any = bindparam("numbers", expanding=True)
+
+
+@dataclass(slots=True, frozen=True)
+class IssueRow:
+    """An issue without its labels, assignees and reactions. `comments`: how many it has."""
+
+    number: int
+    title: str
+    body: str
+    state: Any
+    state_reason: Any
+    author_id: str
+    author_handle: str | None
+    author_kind: str
+    comments: int
+    created_at: int
+    updated_at: int
+    closed_at: int | None
+
 
 COLUMNS = (
     subject.c.number,
@@ -242,3 +263,7 @@ _WHO: Any = bindparam("who")
 _SINCE: Any = bindparam("since")
 OPENED = select(func.count()).where(subject.c.author_id == _WHO, subject.c.created_at > _SINCE)
 WROTE = select(func.count()).where(comment.c.author_id == _WHO, comment.c.created_at > _SINCE)
+
+
+def to_row(columns: Row) -> IssueRow:
+    return IssueRow(*columns)

@@ -25,6 +25,17 @@ class SessionRow:
     last_used_at: int | None
 
 
+@dataclass(slots=True, frozen=True)
+class RefreshRow:
+    """A refresh token and the session that it continues. `used_at`: None for one that was not used yet.
+    `expires_at`: when the session ends."""
+
+    used_at: int | None
+    session_id: str
+    account_id: str
+    expires_at: int
+
+
 class LiveSession(msgspec.Struct, frozen=True):
     """The columns of a session and its account that a request needs, read in one query."""
 
@@ -126,6 +137,10 @@ USE_REFRESH = (
     .values(used_at=bindparam("now"))
 )
 SWEEP_REFRESH = delete(refresh_token).where(refresh_token.c.expires_at < bindparam("now"))
+
+
+def to_refresh(columns: Row) -> RefreshRow:
+    return RefreshRow(*columns)
 
 
 def to_row(columns: Row) -> SessionRow:

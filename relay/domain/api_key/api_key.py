@@ -42,7 +42,7 @@ _NEW = Attempts("api_key.account", 60, 3600, "API keys that an account makes or 
 
 async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[ApiKey]:
     """The caller's API keys, newest first; expired and revoked keys stay for 90 days"""
-    account = _require_own(caller, user_id)
+    account = caller.require_me(user_id)
     async with caller.read() as tx:
         return await paging.read_page(
             tx, rows.PAGE, query, lambda row: _to_wire(api_key_row(row)), of_account=account
@@ -51,7 +51,7 @@ async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[ApiKey]:
 
 async def create(caller: Caller, user_id: str, body: ApiKeyCreate) -> ApiKeySecret:
     """Create an API key; its secret is shown only once"""
-    account, now = _require_own(caller, user_id), now_ms()
+    account, now = caller.require_me(user_id), now_ms()
     expires_at = None if body.expires_at is None else to_milliseconds(body.expires_at)
     if expires_at is not None and expires_at <= now:
         raise Invalid("a key ends in the future, or never", pointer="/expires_at")
@@ -86,14 +86,14 @@ async def create(caller: Caller, user_id: str, body: ApiKeyCreate) -> ApiKeySecr
 
 async def get(caller: Caller, user_id: str, key_id: str) -> ApiKey:
     """One API key of the caller"""
-    account = _require_own(caller, user_id)
+    account = caller.require_me(user_id)
     async with caller.read() as tx:
         return _to_wire(await _find(tx, account, key_id))
 
 
 async def revoke(caller: Caller, user_id: str, key_id: str) -> None:
     """Revoke an API key permanently; a repeated request changes nothing"""
-    account = _require_own(caller, user_id)
+    account = caller.require_me(user_id)
     async with caller.write() as tx:
         key = await _find(tx, account, key_id)
         if key.revoked_at is None:
@@ -106,7 +106,7 @@ async def rotate(caller: Caller, user_id: str, key_id: str, body: ApiKeyRotate) 
 
     `overlap_seconds` says how long.
     """
-    account, now, secret = _require_own(caller, user_id), now_ms(), _new_secret()
+    account, now, secret = caller.require_me(user_id), now_ms(), _new_secret()
     _NEW.count(caller.node.limiter, account)
     async with caller.write() as tx:
         key = await _find(tx, account, key_id)
@@ -145,13 +145,6 @@ async def validate(caller: Caller, body: ApiKeyCheck) -> ApiKeyVerdict:
         async with caller.node.db.write() as tx:
             await tx.run(rows.TOUCH, of_key=key.id, of_account=account, now=now)
     return verdict
-
-
-def _require_own(caller: Caller, user_id: str) -> str:
-    """The caller's account id. Raises NotFound if `user_id` is a different account."""
-    if user_id != caller.me.account_id:
-        raise NotFound
-    return user_id
 
 
 async def _find(tx: Tx, account: str, key_id: str) -> ApiKeyRow:

@@ -18,7 +18,7 @@ from relay.events.log import Logged
 NAME = "inbox"
 KINDS = tuple(sorted(RULES))
 _POSTS = {"comment": rows.COMMENTS, "review": rows.REVIEWS}
-TURN = 20  # events of one transaction: each may reach a thousand watchers, while writers wait
+BATCH_SIZE = 20  # events of one transaction: each may reach a thousand watchers, while writers wait
 
 
 async def follow(tx: Tx, events: Sequence[Logged]) -> None:

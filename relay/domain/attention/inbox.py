@@ -39,8 +39,8 @@ async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
     """
     filters: dict[str, Any] = {} if query.reason is None else {"reason": query.reason}
     open_only = frozenset() if query.all else frozenset({"open"})
-    mine = rows.keyset_of(frozenset({*open_only, *filters}))
-    lists: list[tuple[Keyset, Callable[[Row], InboxItem]]] = [(mine, _to_wire)]
+    inbox = rows.keyset_of(frozenset({*open_only, *filters}))
+    lists: list[tuple[Keyset, Callable[[Row], InboxItem]]] = [(inbox, _to_wire)]
     if query.reason in (None, "invited"):
         lists += [(offers.keyset_of(open_only), _offer_to_wire), (offers.answers(open_only), _answer_to_wire)]
     size = page_size(query.limit)
@@ -48,7 +48,7 @@ async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
     entries: list[tuple[tuple[Any, ...], InboxItem]] = []
     async with caller.read() as tx:
         for keyset, to_wire in lists:
-            of = {**values, **(filters if keyset is mine else {})}
+            of = {**values, **(filters if keyset is inbox else {})}
             if query.cursor is None:
                 page_rows = await tx.all(keyset.first, **of)
             else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from localstore.core import validation
 from localstore.core.errors import NotFound
@@ -16,6 +16,7 @@ from relay.db import paging
 from relay.db.engine.database import Row, Tx
 from relay.domain.checks.rows import check as rows
 from relay.domain.checks.rows import run as runs
+from relay.domain.checks.rows.check import CheckRow
 from relay.domain.checks.rows.run import RunRow
 from relay.domain.checks.wire import to_wire
 
@@ -23,7 +24,7 @@ from relay.domain.checks.wire import to_wire
 async def page(view: View, query: PageQuery) -> Page[Check]:
     """Checks that are enabled or have reported, sorted by name"""
     async with view.read() as tx:
-        return await paging.read_page(tx, rows.PAGE, query, _row_to_wire, of_repo=view.repo.id)
+        return await paging.read_page(tx, rows.PAGE, query, _to_wire, of_repo=view.repo.id)
 
 
 async def enable(view: View, name: str) -> Check:
@@ -34,8 +35,8 @@ async def enable(view: View, name: str) -> Check:
     checked_name = validation.check_members(RunQuery(name=name)).name or name
     async with view.write() as tx:
         of_check = {"of_repo": view.repo.id, "of_check": checked_name.casefold()}
-        old = await tx.one(rows.ONE, **of_check)
-        if old is None or not old[2]:
+        old = await _find(tx, of_check)
+        if old is None or not old.enabled:
             used = await tx.value(rows.COUNT_ENABLED, of_repo=view.repo.id)
             view.require_room(used, limits.CHECKS_ENABLED, "enabled checks")
             if old is None:
@@ -43,7 +44,7 @@ async def enable(view: View, name: str) -> Check:
             else:
                 await tx.run(rows.SET, **of_check, new_name=checked_name, new_enabled=True)
         await view.node.hub.announce(tx, view.repo.id, "check.enable", name=checked_name)
-        row = await tx.one(rows.ONE, **of_check)
+        row = await _find(tx, of_check)
         if row is None:
             raise NotFound
         return _row_to_wire(row)
@@ -56,14 +57,14 @@ async def disable(view: View, name: str) -> None:
     """
     async with view.write() as tx:
         of_check = {"of_repo": view.repo.id, "of_check": name.casefold()}
-        old = await tx.one(rows.ONE, **of_check)
-        if old is None or not old[2]:
+        old = await _find(tx, of_check)
+        if old is None or not old.enabled:
             raise NotFound
-        if old[3] is None:
+        if old.last is None:
             await tx.run(rows.DELETE, **of_check)
         else:
-            await tx.run(rows.SET, **of_check, new_name=old[1], new_enabled=False)
-        await view.node.hub.announce(tx, view.repo.id, "check.disable", name=old[1])
+            await tx.run(rows.SET, **of_check, new_name=old.name, new_enabled=False)
+        await view.node.hub.announce(tx, view.repo.id, "check.disable", name=old.name)
 
 
 async def of_seal(view: View, seal_id: str) -> SealChecks:
@@ -145,10 +146,18 @@ async def _insert_check(tx: Tx, view: View, name: str, enabled: bool, last: str 
     )
 
 
-def _row_to_wire(row: Row) -> Check:
-    _, name, enabled, *last = row
-    run = to_wire(RunRow(*last)) if last[0] is not None else None
-    return Check(name=name, enabled=bool(enabled), last=run)
+async def _find(tx: Tx, of_check: Mapping[str, str]) -> CheckRow | None:
+    columns = await tx.one(rows.ONE, **of_check)
+    return None if columns is None else rows.to_check(columns)
+
+
+def _to_wire(columns: Row) -> Check:
+    return _row_to_wire(rows.to_check(columns))
+
+
+def _row_to_wire(row: CheckRow) -> Check:
+    last = None if row.last is None else to_wire(row.last)
+    return Check(name=row.name, enabled=row.enabled, last=last)
 
 
 def _run_to_wire(seal_id: str, run: RunRow, required: bool) -> SealCheck:

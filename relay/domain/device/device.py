@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from localstore.core.encoding import b64u
-from localstore.core.errors import NotFound
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.device import Device
 from relay.base.clock import rfc3339, rfc3339_or_none
@@ -17,7 +16,7 @@ from relay.domain.identity import device_key
 
 async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[Device]:
     """The caller's devices, newest first, without revoked ones"""
-    account = require_own(caller, user_id)
+    account = caller.require_me(user_id)
     async with caller.read() as tx:
         return await paging.read_page(
             tx, rows.DEVICES, query, lambda row: to_wire(device_keys.to_row(row)), account=account
@@ -26,15 +25,8 @@ async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[Device]:
 
 async def revoke(caller: Caller, user_id: str, device_id: str) -> None:
     """Revoke a device: its key can no longer sign anything, and its sessions and sockets end"""
-    require_own(caller, user_id)
+    caller.require_me(user_id)
     await device_key.revoke(caller, device_id)
-
-
-def require_own(caller: Caller, user_id: str) -> str:
-    """The caller's account id. Raises NotFound if `user_id` is a different account."""
-    if user_id != caller.me.account_id:
-        raise NotFound
-    return user_id
 
 
 def to_wire(key: DeviceKeyRow) -> Device:

@@ -59,7 +59,7 @@ _WRONG = Attempts("pairing_qr.wrong", 30, 600, "wrong QR codes of a network; a c
 async def generate(caller: Caller, user_id: str, body: PairingCreate) -> Pairing:
     """Make a QR code for adding another device to the caller's account"""
     me, now = caller.me, now_ms()
-    device.require_own(caller, user_id)
+    caller.require_me(user_id)
     if me.handle is None:
         raise Forbidden("choose a handle first; the new device signs in by it")
     _require_whole(caller)
@@ -110,7 +110,7 @@ async def process(caller: Caller, user_id: str, body: PairingProcess) -> Pairing
     that drew the code sends the opening of its commitment.
     """
     if caller.principal is not None:
-        device.require_own(caller, user_id)
+        caller.require_me(user_id)
     text = _read_code(caller, user_id, body.qr)
     async with caller.read() as tx:
         pairing = await _find(tx, caller, user_id, text.pairing_id)
@@ -138,7 +138,7 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Devic
     scanned the code; then `id` and `public_key` of the answer are empty.
     """
     if caller.principal is not None:
-        device.require_own(caller, user_id)
+        caller.require_me(user_id)
     async with caller.read() as tx:
         pairing = await _find(tx, caller, user_id, body.pairing_id)
     _require_unused(pairing)

@@ -12,7 +12,8 @@ from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.caller import View, account_name
 from relay.db.collaboration import issue as rows
-from relay.db.engine.database import Row, Tx
+from relay.db.collaboration.issue import IssueRow
+from relay.db.engine.database import Tx
 from relay.db.paging import Cursor, page_size
 from relay.domain.attention.mentions import find_new_mentions
 from relay.domain.discussion import posting, subject
@@ -34,14 +35,15 @@ async def page(view: View, query: IssueQuery) -> Page[Issue]:
         keyset = rows.keyset_of(frozenset(filters), lead)
         values = {**filters, "of_repo": view.repo.id, "limit": size + 1}
         if query.cursor is None:
-            issues = await tx.all(keyset.first, **values)
+            page_rows = await tx.all(keyset.first, **values)
         else:
             (after,) = Cursor.read(query.cursor, *keyset.blank)
-            issues = await tx.all(keyset.next, **values, after_number=after)
+            page_rows = await tx.all(keyset.next, **values, after_number=after)
+    issues = [rows.to_row(columns) for columns in page_rows]
     async with view.read(near=size <= PAGE_DEFAULT) as tx:
         items = await _to_wire(tx, view, issues[:size])
     more = len(issues) > size
-    return Page(items=items, next_cursor=Cursor.write(issues[size - 1][0]) if more else None)
+    return Page(items=items, next_cursor=Cursor.write(issues[size - 1].number) if more else None)
 
 
 async def get(view: View, number: str) -> Issue:
@@ -80,7 +82,7 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
         raise Invalid("state_reason belongs to state closed", pointer="/state_reason")
     async with view.write() as tx:
         old = await find(tx, view, number)
-        author = old[5]
+        author = old.author_id
         view.require_author(author)
         edited = patch.title is not None or patch.body is not None
         if edited:
@@ -93,16 +95,16 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
             subject.require_operation(view, "issue.label", author)
         if patch.add_assignees or patch.remove_assignees:
             subject.require_operation(view, "issue.assign", author)
-        n, state = old[0], patch.state or old[3]
-        reason = old[4] if patch.state is None else patch.state_reason
+        n, state = old.number, patch.state or old.state
+        reason = old.state_reason if patch.state is None else patch.state_reason
         if patch.state == "closed":
-            reason = patch.state_reason or (old[4] if old[3] == "closed" else "completed")
-        if edited or (state, reason) != (old[3], old[4]):
+            reason = patch.state_reason or (old.state_reason if old.state == "closed" else "completed")
+        if edited or (state, reason) != (old.state, old.state_reason):
             await _edit(tx, view, old, patch, state, reason)
         if edited:
-            new = old[2] if patch.body is None else patch.body
-            await subject.announce(tx, view, "issue.edit", n, **find_new_mentions(old[2], new))
-        if state != old[3]:
+            new = old.body if patch.body is None else patch.body
+            await subject.announce(tx, view, "issue.edit", n, **find_new_mentions(old.body, new))
+        if state != old.state:
             await subject.announce(tx, view, "issue.close" if state == "closed" else "issue.reopen", n)
         now = Subject(n, rows.ISSUE, state, author)
         await subject.remove_labels(tx, view, now, patch.remove_labels)
@@ -115,7 +117,7 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
 async def close(tx: Tx, view: View, number: int, by: int) -> None:
     """Close an open issue because the proposal number `by` was merged. The caller has checked the rules."""
     old = await find(tx, view, str(number))
-    if old[3] == "open":
+    if old.state == "open":
         await _edit(tx, view, old, IssuePatch(), "closed", "completed")
         await subject.announce(tx, view, "issue.close", number, proposal=by)
 
@@ -134,24 +136,24 @@ async def remove_label(view: View, number: str, name: str) -> Issue:
         return await one_to_wire(tx, view, await find(tx, view, number))
 
 
-async def find(tx: Tx, view: View, number: str) -> Row:
-    """The row of an issue. Raises NotFound if no issue has this number."""
-    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=subject.number_of(number))
-    if row is None:
+async def find(tx: Tx, view: View, number: str) -> IssueRow:
+    """Find an issue. Raises NotFound if no issue has this number."""
+    columns = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=subject.number_of(number))
+    if columns is None:
         raise NotFound
-    return row
+    return rows.to_row(columns)
 
 
-async def one_to_wire(tx: Tx, view: View, row: Row) -> Issue:
+async def one_to_wire(tx: Tx, view: View, row: IssueRow) -> Issue:
     return (await _to_wire(tx, view, [row]))[0]
 
 
-def _row_to_subject(row: Row) -> Subject:
-    return Subject(row[0], rows.ISSUE, row[3], row[5], row[8])
+def _row_to_subject(row: IssueRow) -> Subject:
+    return Subject(row.number, rows.ISSUE, row.state, row.author_id, row.comments)
 
 
-async def _to_wire(tx: Tx, view: View, issues: Sequence[Row]) -> list[Issue]:
-    numbers = [row[0] for row in issues]
+async def _to_wire(tx: Tx, view: View, issues: Sequence[IssueRow]) -> list[Issue]:
+    numbers = [row.number for row in issues]
     if not numbers:
         return []
     on = await subject.labels_of(tx, view, numbers)
@@ -159,32 +161,32 @@ async def _to_wire(tx: Tx, view: View, issues: Sequence[Row]) -> list[Issue]:
     reactions = await reaction.on_issues(tx, view, numbers)
     return [
         Issue(
-            number=n,
-            title=title,
-            body=body,
-            state=state,
-            state_reason=reason,
-            author=to_actor(author, handle, kind),
-            assignees=people.get(n, []),
-            labels=on.get(n, []),
-            reactions=reactions[n],
-            comments=comments,
-            created_at=rfc3339(created),
-            updated_at=rfc3339(updated),
-            closed_at=rfc3339_or_none(closed),
+            number=row.number,
+            title=row.title,
+            body=row.body,
+            state=row.state,
+            state_reason=row.state_reason,
+            author=to_actor(row.author_id, row.author_handle, row.author_kind),
+            assignees=people.get(row.number, []),
+            labels=on.get(row.number, []),
+            reactions=reactions[row.number],
+            comments=row.comments,
+            created_at=rfc3339(row.created_at),
+            updated_at=rfc3339(row.updated_at),
+            closed_at=rfc3339_or_none(row.closed_at),
         )
-        for n, title, body, state, reason, author, handle, kind, comments, created, updated, closed in issues
+        for row in issues
     ]
 
 
-async def _edit(tx: Tx, view: View, old: Row, patch: IssuePatch, state: str, reason: str | None) -> None:
-    now, title = now_ms(), patch.title or old[1]
-    body = old[2] if patch.body is None else patch.body
-    closed_at = None if state == "open" else old[11] or now
+async def _edit(tx: Tx, view: View, old: IssueRow, patch: IssuePatch, state: str, reason: str | None) -> None:
+    now, title = now_ms(), patch.title or old.title
+    body = old.body if patch.body is None else patch.body
+    closed_at = None if state == "open" else old.closed_at or now
     await tx.run(
         rows.EDIT,
         of_repo=view.repo.id,
-        of_number=old[0],
+        of_number=old.number,
         new_title=title,
         new_body=body,
         new_state=state,
@@ -192,8 +194,8 @@ async def _edit(tx: Tx, view: View, old: Row, patch: IssuePatch, state: str, rea
         new_closed_at=closed_at,
         now=now,
     )
-    if state != old[3]:
-        await subject.set_state(tx, view.repo.id, old[0], state)
-    if (title, body) != (old[1], old[2]):
-        this = subject.Subject(old[0], rows.ISSUE, state, old[5])
+    if state != old.state:
+        await subject.set_state(tx, view.repo.id, old.number, state)
+    if (title, body) != (old.title, old.body):
+        this = subject.Subject(old.number, rows.ISSUE, state, old.author_id)
         await subject.replace_words(tx, view, this, title, body)

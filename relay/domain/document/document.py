@@ -113,15 +113,15 @@ async def put(caller: Caller, id: str, body: DocumentPut, if_match: str | None) 
         edited = await _work_out(caller, edit, len(json))
         try:
             async with caller.write() as tx:
-                now = await _find(tx, caller, id)
-                _require_writable(now)
-                _require_match(now, if_match)
-                if now.head != row.head:
+                current = await _find(tx, caller, id)
+                _require_writable(current)
+                _require_match(current, if_match)
+                if current.head != row.head:
                     raise _ChangedMeanwhile
-                if edited.operations == EMPTY and body.title in (None, now.title):
+                if edited.operations == EMPTY and body.title in (None, current.title):
                     return await _read(tx, caller, id)
                 return await _store(
-                    tx, now, body.title, base, updates[: edit.joined], updates[edit.joined :], edited
+                    tx, current, body.title, base, updates[: edit.joined], updates[edit.joined :], edited
                 )
         except _ChangedMeanwhile:
             caller.lease.give_back(row.size)

@@ -1,9 +1,9 @@
 """Copies seals of another repository, and the objects that they name, into a repository. The target is a new
 fork, or the base of a proposal from another repository. Only database rows are copied.
 
-    taken = await gather(node, source, target, heads)     # reads, outside of a transaction
-    async with …: await acquire(tx, node, target, taken)  # a fork: the objects count for its owner at once
-    async with …: await borrow(tx, node, target, taken)   # a proposal: they count when it is merged
+    history = await gather(node, source, target, heads)     # reads, outside of a transaction
+    async with …: await acquire(tx, node, target, history)  # a fork: the objects count for its owner at once
+    async with …: await borrow(tx, node, target, history)   # a proposal: they count when it is merged
 
 A seal is copied with its whole history and with its original signatures. A fork by somebody who does not see
 all paths gets partial trees (`forking.parting`).
@@ -36,11 +36,11 @@ from relay.node import Node
 
 T = TypeVar("T")
 
-LOT = 1000  # ids or digests of one statement
+BATCH = 1000  # ids or digests of one statement
 
 
 @dataclass(slots=True)
-class Taken:
+class SharedHistory:
     """The part of another repository's history that a repository takes over.
 
     `seals`: ids of seals. `trees`: partial trees of those seals of which some paths are hidden. `sizes`:
@@ -56,61 +56,61 @@ class Taken:
 
 async def gather(
     node: Node, source: str, target: str, heads: Sequence[str], policy: Policy | None = None
-) -> Taken:
+) -> SharedHistory:
     """Collect the seals in the history of `heads` in `source` that `target` lacks, with the part of their
     trees that `policy` shows. Seals never change, so the result stays valid in every later transaction."""
     async with node.db.read(snapshot=True) as tx:
-        fresh = await tx.all(rows.FRESH, of_repo=source, to_repo=target, ids=sorted(set(heads)))
-        taken = Taken(source, [row[0] for row in fresh])
-        named: set[bytes] = set()
-        chunked: set[bytes] = set()
-        for ids in _lots(taken.seals):
+        seal_rows = await tx.all(rows.FRESH, of_repo=source, to_repo=target, ids=sorted(set(heads)))
+        history = SharedHistory(source, [row[0] for row in seal_rows])
+        digests: set[bytes] = set()
+        chunked_digests: set[bytes] = set()
+        for ids in _batches(history.seals):
             for path, kind, digest in await tx.all(rows.CHANGED, ids=ids):
                 if policy is None or policy.sees(path):
-                    (chunked if kind == "chunked" else named).add(bytes(digest))
+                    (chunked_digests if kind == "chunked" else digests).add(bytes(digest))
         load = trees.loader_of(node.objects, tx)
-        roots = {row[0]: (bytes(row[2]), bytes(row[3])) for row in fresh}
-        taken.trees = await parting.part_trees(tx, load, source, roots, policy)
-        first = {taken.trees.roots.get(row[0], bytes(row[2])) for row in fresh if row[1] == FIRST}
-        load = taken.trees.load(load)
+        roots = {row[0]: (bytes(row[2]), bytes(row[3])) for row in seal_rows}
+        history.trees = await parting.part_trees(tx, load, source, roots, policy)
+        first = {history.trees.roots.get(row[0], bytes(row[2])) for row in seal_rows if row[1] == FIRST}
+        load = history.trees.load(load)
         for root in first - {tree.EMPTY_ROOT}:
             for entry in (await trees.drive(tree.walk(root), load)).values():
-                (chunked if entry.kind == "chunked" else named).add(entry.digest)
-        for lot in _lots(sorted(chunked)):
-            large = await tx.all(large_files.ROWS, repo_id=source, digests=lot)
-            taken.large += [(bytes(digest), bytes(manifest), size) for digest, manifest, size in large]
-        for manifest in {manifest for _, manifest, _ in taken.large}:
+                (chunked_digests if entry.kind == "chunked" else digests).add(entry.digest)
+        for batch in _batches(sorted(chunked_digests)):
+            large = await tx.all(large_files.ROWS, repo_id=source, digests=batch)
+            history.large += [(bytes(digest), bytes(manifest), size) for digest, manifest, size in large]
+        for manifest in {manifest for _, manifest, _ in history.large}:
             listed = await asyncio.to_thread(kernel.decode, await node.objects.read(manifest, None, tx))
-            named |= {manifest, *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
-        for lot in _lots(sorted(named)):
-            located = await node.objects.locate(lot, source, tx)
-            taken.sizes |= {
+            digests |= {manifest, *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
+        for batch in _batches(sorted(digests)):
+            located = await node.objects.locate(batch, source, tx)
+            history.sizes |= {
                 known_object.digest: known_object.size
                 for known_object in located.values()
                 if not known_object.directory
             }
-    taken.trees.placed = await node.objects.place(taken.trees.written, None)
-    return taken
+    history.trees.placed = await node.objects.place(history.trees.written, None)
+    return history
 
 
-async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
-    """Give a new repository the seals and objects in `taken`. They count against its owner's quota. Raises
+async def acquire(tx: Tx, node: Node, target: str, history: SharedHistory) -> None:
+    """Give a new repository the seals and objects in `history`. They count against its owner's quota. Raises
     QuotaExceeded."""
-    await _insert_held(tx, target, taken)
-    if taken.trees.written:
-        directories = list(taken.trees.written)
-        await node.objects.admit(tx, taken.trees.placed, target, directories, directories=True)
-    scopes = [{"repo_id": target, "digest": digest} for digest in sorted(taken.sizes)]
+    await _insert_held(tx, target, history)
+    if history.trees.written:
+        directories = list(history.trees.written)
+        await node.objects.admit(tx, history.trees.placed, target, directories, directories=True)
+    scopes = [{"repo_id": target, "digest": digest} for digest in sorted(history.sizes)]
     await tx.many(objects.SCOPE_INSERT, scopes)
-    await quota.count(tx, target, len(scopes), sum(taken.sizes.values()), node.config.quota)
+    await quota.count(tx, target, len(scopes), sum(history.sizes.values()), node.config.quota)
 
 
-async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
-    """Give the repository the seals in `taken`, and lend it their objects. Lent objects count against
+async def borrow(tx: Tx, node: Node, target: str, history: SharedHistory) -> None:
+    """Give the repository the seals in `history`, and lend it their objects. Lent objects count against
     nobody's quota until `adopt` is called."""
-    await _insert_held(tx, target, taken)
-    for lot in _lots(sorted(taken.sizes)):
-        fresh = await node.objects.find_missing(tx, target, lot)
+    await _insert_held(tx, target, history)
+    for batch in _batches(sorted(history.sizes)):
+        fresh = await node.objects.find_missing(tx, target, batch)
         await tx.many(objects.LEND, [{"repo_id": target, "digest": digest} for digest in sorted(fresh)])
 
 
@@ -119,24 +119,24 @@ async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: It
     this before one of the repository's branches gets these seals. Raises QuotaExceeded."""
     if await tx.one(objects.ANY_LENT, repo_id=repo_id) is None:
         return
-    named = set(more)
-    came = [row[0] for row in await tx.all(rows.CAME, of_repo=repo_id, ids=sorted(set(heads)))]
-    for ids in _lots(came):
-        named |= {bytes(digest) for _, _, digest in await tx.all(rows.CHANGED, ids=ids)}
+    digests = set(more)
+    seal_ids = [row[0] for row in await tx.all(rows.CAME, of_repo=repo_id, ids=sorted(set(heads)))]
+    for ids in _batches(seal_ids):
+        digests |= {bytes(digest) for _, _, digest in await tx.all(rows.CHANGED, ids=ids)}
     load = trees.loader_of(node.objects, tx)
-    for ids in _lots(came):
+    for ids in _batches(seal_ids):
         for _, generation, root in await tx.all(seals.HEADS, repo_id=repo_id, ids=ids):
             if generation == FIRST and bytes(root) != tree.EMPTY_ROOT:
                 files = await trees.drive(tree.walk(bytes(root)), load)
-                named |= {entry.digest for entry in files.values()}
-    for lot in _lots(sorted(named)):
-        for _, manifest, _ in await tx.all(large_files.ROWS, repo_id=repo_id, digests=lot):
+                digests |= {entry.digest for entry in files.values()}
+    for batch in _batches(sorted(digests)):
+        for _, manifest, _ in await tx.all(large_files.ROWS, repo_id=repo_id, digests=batch):
             name = bytes(manifest)
-            if name not in named:
+            if name not in digests:
                 listed = await asyncio.to_thread(kernel.decode, await node.objects.read(name, None, tx))
-                named |= {name, *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
-    for lot in _lots(sorted(named)):
-        lent = [bytes(row[0]) for row in await tx.all(objects.LENT, repo_id=repo_id, digests=lot)]
+                digests |= {name, *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
+    for batch in _batches(sorted(digests)):
+        lent = [bytes(row[0]) for row in await tx.all(objects.LENT, repo_id=repo_id, digests=batch)]
         if lent:
             await node.objects.touch(tx, lent)
             await node.objects.link(tx, repo_id, lent)
@@ -150,16 +150,16 @@ async def hand_over(tx: Tx, repo_id: str) -> None:
     await tx.run(rows.ORPHAN, of_repo=repo_id)
 
 
-async def _insert_held(tx: Tx, target: str, taken: Taken) -> None:
-    roots = taken.trees.roots
+async def _insert_held(tx: Tx, target: str, history: SharedHistory) -> None:
+    roots = history.trees.roots
     await tx.many(
         rows.HOLD,
-        [{"repo_id": target, "seal_id": seal_id, "root": roots.get(seal_id)} for seal_id in taken.seals],
+        [{"repo_id": target, "seal_id": seal_id, "root": roots.get(seal_id)} for seal_id in history.seals],
     )
-    older = [row[0] for row in await tx.all(rows.LINEAGE, of_repo=taken.source)]
-    related = {taken.source, *older} - {target}
+    older = [row[0] for row in await tx.all(rows.LINEAGE, of_repo=history.source)]
+    related = {history.source, *older} - {target}
     await tx.many(rows.DESCEND, [{"repo_id": target, "of_id": repo_id} for repo_id in sorted(related)])
-    keys = await tx.all(repos.KEYS, repo_id=taken.source)
+    keys = await tx.all(repos.KEYS, repo_id=history.source)
     await tx.many(
         repos.KEEP_KEY, [{"repo_id": target, "id": key_id, "key": bytes(key)} for key_id, key in keys]
     )
@@ -168,10 +168,10 @@ async def _insert_held(tx: Tx, target: str, taken: Taken) -> None:
         large_files.INSERT,
         [
             {"repo_id": target, "digest": digest, "manifest": manifest, "size": size, "last_seen": now}
-            for digest, manifest, size in taken.large
+            for digest, manifest, size in history.large
         ],
     )
 
 
-def _lots(listed: Sequence[T]) -> Iterable[list[T]]:
-    return split_batches(listed, LOT, lambda _: 1)
+def _batches(listed: Sequence[T]) -> Iterable[list[T]]:
+    return split_batches(listed, BATCH, lambda _: 1)

@@ -23,7 +23,7 @@ from relay.memory import trees
 from relay.memory.trees import Load
 from relay.objects.store import FrameAt
 
-LOT = 200  # seals whose payloads are read together
+BATCH = 200  # seals whose payloads are read together
 WRITTEN_MOST = 256 * limits.MIB  # of directories that a fork gets of its own: they are held in memory
 
 
@@ -59,7 +59,7 @@ async def part_trees(
         return parts
     keys = {repo_id: bytes(key) for repo_id, key in await tx.all(repos.KEYS, repo_id=source)}
     parting = tree.Parting(policy)
-    for ids in split_batches(list(roots), LOT, lambda _: 1):
+    for ids in split_batches(list(roots), BATCH, lambda _: 1):
         for seal_id, payload in await tx.all(rows.PAYLOADS, ids=ids):
             root, signed = roots[seal_id]
             key = keys[seals.decode(bytes(payload)).tree_key_id]

@@ -38,7 +38,7 @@ from relay.domain.git.rows import reading as rows
 from relay.domain.history import sealed
 from relay.domain.storage import chunked
 
-LOT = 100  # seals whose rows are read together
+BATCH = 100  # seals whose rows are read together
 GROUP = 4 * MIB, 500  # bytes and blobs of a step, in which other work of the process waits for moments only
 PACK_BYTES = 16 * MIB  # of objects, before compression, after which a pack ends
 STARTS, NEAR, FAR = 500, 20, 5000  # of a walk: seals it begins with, and how many generations it looks at
@@ -152,11 +152,11 @@ class _Builder:
             refs = await refs_of(tx, view)
             graph = await self._graph(tx, [ref.head for ref in refs])
         order = list(_parents_first(graph))
-        for at in range(0, len(order), LOT):
-            await self._export(order[at : at + LOT], graph)
+        for at in range(0, len(order), BATCH):
+            await self._export(order[at : at + BATCH], graph)
             if time.monotonic() > self._until:
                 await process.in_build(self._end_pack)
-                raise Unfinished(f"{len(order) - at - LOT} seals are left")
+                raise Unfinished(f"{len(order) - at - BATCH} seals are left")
         await process.in_build(self._end_pack)
         commits = [self._done[ref.head].commit for ref in refs]
         await process.in_build(self._require_all, commits)
@@ -203,7 +203,7 @@ class _Builder:
             if parents_of
             else []
         )
-        for part in split_batches(merged, LOT, lambda _: 1):
+        for part in split_batches(merged, BATCH, lambda _: 1):
             await self._add_sources(tx, part, parents_of)
         return {seal_id: tuple(parents) for seal_id, parents in parents_of.items()}
 

@@ -63,20 +63,20 @@ async def _compress_step(
     """Compress the next pieces of files, as many as fit into one step. `seconds`: the modification time that
     all files get in the archive. `before`: the result of the previous step. Returns None at the end."""
     async with view.node.streams.turn(view.payer, view.lease) as step:
-        taken: list[FilePiece] = []
+        pieces: list[FilePiece] = []
         size = 0
         async for part in parts:
-            taken.append(part)
+            pieces.append(part)
             size += len(part.data)
-            if size >= STEP_BYTES or len(taken) >= STEP_PARTS:
+            if size >= STEP_BYTES or len(pieces) >= STEP_PARTS:
                 break
-        step.count(len(taken), size)
-    if not taken:
+        step.count(len(pieces), size)
+    if not pieces:
         return None
     # Outside of the turn: the process beside the relay has a queue of its own.
-    size += len(taken) * tarfile.BLOCKSIZE * 2
+    size += len(pieces) * tarfile.BLOCKSIZE * 2
     done = before._replace(data=b"")
-    return await view.node.workers.go_on_waiting(view.payer, size, tarred.pack_members, taken, seconds, done)
+    return await view.node.workers.go_on_waiting(view.payer, size, tarred.pack_members, pieces, seconds, done)
 
 
 async def _read_parts(view: View, root: bytes, folder: str) -> AsyncGenerator[FilePiece, None]:

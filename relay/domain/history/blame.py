@@ -266,40 +266,40 @@ async def _resolve_batch(work: _Progress, batch: Sequence[_Version], older: _Ver
     if work.first_parent:
         parents, merged = {seal_id: parents[seal_id][:1] for seal_id in ids}, {seal_id: [] for seal_id in ids}
     texts = await _read_texts(work, {version.digest for version in (*batch, *([older] if older else []))})
-    plain: list[_Version] = []  # those with one parent, which has the version before
+    successive: list[_Version] = []  # those with one parent, which has the version before
     for version in batch:
         work.spent.versions, work.unkept = work.spent.versions + 1, work.unkept + 1
-        above, sides = parents[version.seal_id], merged[version.seal_id]
-        if len(above) == 1 and not sides and (plain or older):
-            plain.append(version)
+        parent_ids, merged_ids = parents[version.seal_id], merged[version.seal_id]
+        if len(parent_ids) == 1 and not merged_ids and (successive or older):
+            successive.append(version)
             continue
-        older = await _carry_owners(work, plain, older, texts)
-        plain = []
-        owners = await _find_branched_owners(work, version, above, sides, older, texts)
+        older = await _carry_owners(work, successive, older, texts)
+        successive = []
+        owners = await _find_branched_owners(work, version, parent_ids, merged_ids, older, texts)
         work.spent.lines += len(owners)
         work.owners[version.seal_id] = owners
         older = version
-    await _carry_owners(work, plain, older, texts)
+    await _carry_owners(work, successive, older, texts)
 
 
 async def _carry_owners(
-    work: _Progress, plain: Sequence[_Version], older: _Version | None, texts: Mapping[bytes, bytes]
+    work: _Progress, successive: Sequence[_Version], older: _Version | None, texts: Mapping[bytes, bytes]
 ) -> _Version | None:
-    """Compute the line owners of successive versions, from old to new. `plain`: versions that were each made
-    from the one before, without a merge. `older`: the version before them, whose owners are known. Returns
-    the newest version, whose owners are then known too."""
-    if older is None or not plain:
+    """Compute the line owners of successive versions, from old to new. `successive`: versions that were each
+    made from the one before, without a merge. `older`: the version before them, whose owners are known.
+    Returns the newest version, whose owners are then known too."""
+    if older is None or not successive:
         return older
-    ways = [(version.seal_id, texts[version.digest]) for version in plain]
+    texts_by_seal = [(version.seal_id, texts[version.digest]) for version in successive]
     owners = work.owners[older.seal_id]
     view, text = work.view, texts[older.digest]
-    size = len(text) + sum(len(following) for _, following in ways)
-    owners, gone_through = await view.node.workers.run(
-        view.payer, size, heavy.advance_owners, owners, text, ways
+    size = len(text) + sum(len(following) for _, following in texts_by_seal)
+    owners, lines_compared = await view.node.workers.run(
+        view.payer, size, heavy.advance_owners, owners, text, texts_by_seal
     )
-    work.owners[plain[-1].seal_id] = owners
-    work.spent.lines += gone_through
-    return plain[-1]
+    work.owners[successive[-1].seal_id] = owners
+    work.spent.lines += lines_compared
+    return successive[-1]
 
 
 async def _find_branched_owners(
@@ -315,11 +315,11 @@ async def _find_branched_owners(
     async with work.view.read() as tx:
         parents = await seal_rows(tx, work.view, parent_ids) if parent_ids else []
         sides = await seal_rows(tx, work.view, merged) if merged else []
-    others = await _read_merged_files(work, [*parents[1:], *sides])
-    for parent_id, file in others:
+    merged_files = await _read_merged_files(work, [*parents[1:], *sides])
+    for parent_id, file in merged_files:
         if file.digest == version.digest:
             return await _find_owners(work, parent_id, file)  # taken over whole
-    if older is None and parents and not others:
+    if older is None and parents and not merged_files:
         moved = await _follow_move(work, version, parents[0])
         if moved is not None:
             owners, text = moved
@@ -328,17 +328,17 @@ async def _find_branched_owners(
             new = texts[version.digest]
             return await _inherit_owners(work, version.seal_id, new, [(owners, text)])
     before = [(work.owners[older.seal_id], texts[older.digest])] if older else []
-    for parent_id, file in others:
+    for parent_id, file in merged_files:
         text = (await _read_texts(work, {file.digest}))[file.digest]
         before.append((await _find_owners(work, parent_id, file), text))
     return await _inherit_owners(work, version.seal_id, texts[version.digest], before)
 
 
-async def _read_merged_files(work: _Progress, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
+async def _read_merged_files(work: _Progress, merged_seals: list[SealRow]) -> list[tuple[str, TreeEntry]]:
     """Read the file at the path in each merged seal. Returns (seal id, file) for each seal where the file is
     text."""
     files = []
-    for row in others:
+    for row in merged_seals:
         file = (await sealed.find_entries(work.view, row.root, [work.path])).get(work.path)
         if file is not None and file.kind == "text" and file.size <= DIFF_BYTES:
             files.append((row.id, file))
@@ -352,9 +352,9 @@ async def _follow_move(
     path. Returns (owners, old text), both from the tree of `parent`; the text is None if the move left it
     unchanged. Returns None if the seal moved no file here."""
     async with work.view.read() as tx:
-        gone = [row[0] for row in await tx.all(rows.REMOVED, seal_id=version.seal_id)]
+        removed_paths = [row[0] for row in await tx.all(rows.REMOVED, seal_id=version.seal_id)]
         own = (await seal_rows(tx, work.view, [version.seal_id]))[0]
-    if not gone or not version.size:
+    if not removed_paths or not version.size:
         return None
     source = await renames.find_source(work.view, own, parent, work.path)
     if source is None or source[1].kind != "text":

@@ -18,7 +18,7 @@ from relay.domain.history.wire import to_wire
 NAMES_MAX = 100  # of one file that a page goes through
 
 
-class _Way(NamedTuple):
+class _Position(NamedTuple):
     """A position in the walk through a file's history: the walk continues at the seal `at` and follows the
     file at `path`. Of the seals that may have changed the file, it skips the first `skip`."""
 
@@ -36,21 +36,21 @@ async def list_seals_of_file(view: View, query: CommitsQuery) -> Page[SealSummar
     if query.ref is not None and query.sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     size = page_size(query.limit)
-    way = await _find_start(view, query.sha or query.ref, query.path, query.cursor)
+    position = await _find_start(view, query.sha or query.ref, query.path, query.cursor)
     seal_ids: list[str] = []
     for _ in range(NAMES_MAX):
-        if way is None or len(seal_ids) >= size:
+        if position is None or len(seal_ids) >= size:
             break
-        way = await _add_seals(view, way, size, seal_ids, first_parent=query.first_parent)
+        position = await _add_seals(view, position, size, seal_ids, first_parent=query.first_parent)
     async with view.read() as tx:
         listed = await history.load_seals(tx, view, seal_ids)
     return Page(
         items=[history.to_summary(to_wire(row)) for row in listed],
-        next_cursor=Cursor.write(*way) if way else None,
+        next_cursor=Cursor.write(*position) if position else None,
     )
 
 
-async def _find_start(view: View, name: str | None, path: str, cursor: str | None) -> _Way | None:
+async def _find_start(view: View, name: str | None, path: str, cursor: str | None) -> _Position | None:
     """Find the position at which the walk through the file's history starts. Returns None for a branch
     without a seal."""
     if cursor is not None:
@@ -60,30 +60,30 @@ async def _find_start(view: View, name: str | None, path: str, cursor: str | Non
                 "this cursor does not belong to this list; start again without it", pointer="/cursor"
             )
         check_path(then)
-        return _Way(at, skip, then)
+        return _Position(at, skip, then)
     async with view.read() as tx:
         head = await sealed.find_head(view, tx, name or view.repo.default_branch)
-    return _Way(head, 0, path) if head is not None else None
+    return _Position(head, 0, path) if head is not None else None
 
 
 async def _add_seals(
-    view: View, way: _Way, size: int, seal_ids: list[str], *, first_parent: bool
-) -> _Way | None:
+    view: View, position: _Position, size: int, seal_ids: list[str], *, first_parent: bool
+) -> _Position | None:
     """Append to `seal_ids` the seals that changed the file at the position's path, until the list has `size`
     ids. Stops at a seal that moved the file here from another path. Returns the position at which to
     continue, or None at the end."""
     ids, behind = await history.find_touching(
-        view, way.at, way.path, way.skip, size - len(seal_ids), first_parent=first_parent
+        view, position.at, position.path, position.skip, size - len(seal_ids), first_parent=first_parent
     )
     for seal_id in ids:
         seal_ids.append(seal_id)
-        before = await _find_source(view, seal_id, way.path, first_parent=first_parent)
+        before = await _find_source(view, seal_id, position.path, first_parent=first_parent)
         if before is not None:
             return before
-    return way._replace(skip=behind) if behind is not None else None
+    return position._replace(skip=behind) if behind is not None else None
 
 
-async def _find_source(view: View, seal_id: str, path: str, *, first_parent: bool) -> _Way | None:
+async def _find_source(view: View, seal_id: str, path: str, *, first_parent: bool) -> _Position | None:
     """If the seal moved the file here from another path, return the position at which to continue: the old
     path in the seal's parent. Returns None for other seals. A merge does not count as a move if a seal that
     it merged has a file at `path`; then an older seal made the move, and the walk reaches that one too."""
@@ -105,4 +105,4 @@ async def _find_source(view: View, seal_id: str, path: str, *, first_parent: boo
     if path in there:
         return None
     source = await renames.find_source(view, rows[seal_id], parent, path)
-    return _Way(parent.id, 0, source[0]) if source is not None else None
+    return _Position(parent.id, 0, source[0]) if source is not None else None

@@ -104,15 +104,17 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
     (after,) = (int(part) for part in Cursor.read(cursor, 0))
     page_rows: list[tuple[AuthorChanges, Change, SignedEdit | None]] = []
     async with view.read() as tx:
-        taken = await _find_range(tx, view, seal_id)
-        if taken is None:
+        sealed_range = await _find_range(tx, view, seal_id)
+        if sealed_range is None:
             return Page(items=[], next_cursor=None)
-        at = max(after, taken.after_seq)
+        at = max(after, sealed_range.after_seq)
         weight, more = 0, True
         while more and len(page_rows) <= size and weight < PAGE_BYTES:
-            held = await tx.all(rows.SOME, **taken._replace(after_seq=at)._asdict(), limit=ROWS_AT_ONCE)
-            more = len(held) == ROWS_AT_ONCE
-            for seq, changes, edits in held:
+            update_rows = await tx.all(
+                rows.SOME, **sealed_range._replace(after_seq=at)._asdict(), limit=ROWS_AT_ONCE
+            )
+            more = len(update_rows) == ROWS_AT_ONCE
+            for seq, changes, edits in update_rows:
                 view.lease.reserve(len(changes) + len(edits or b""))
                 at, weight = seq, weight + len(edits or b"")
                 page_rows += [
@@ -123,7 +125,7 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
         more_rows = more or len(page_rows) > size
         page_rows = page_rows[:size]
         people = await _find_actors(tx, {author.account_id for author, _, _ in page_rows})
-    items = [_to_wire(taken.branch_id, people, *item) for item in page_rows]
+    items = [_to_wire(sealed_range.branch_id, people, *item) for item in page_rows]
     return Page(items=items, next_cursor=Cursor.write(items[-1].seq) if more_rows and items else None)
 
 
@@ -135,11 +137,11 @@ async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | Non
     after = Cursor.read(cursor, "", "", "")
     tallies: dict[tuple[str, ...], _Tally] = {}
     async with view.read() as tx:
-        taken = await _find_range(tx, view, seal_id)
-        if taken is None:
+        sealed_range = await _find_range(tx, view, seal_id)
+        if sealed_range is None:
             return Page(items=[], next_cursor=None)
         met = 0
-        async for (changes,) in tx.stream(rows.CHANGES, **taken._asdict()):
+        async for (changes,) in tx.stream(rows.CHANGES, **sealed_range._asdict()):
             before = len(tallies)
             for author in forms.changes_of(changes):
                 for change in author.changes:
@@ -175,25 +177,29 @@ async def join(node: Node, data: Mapping[str, Any]) -> None:
         range_row = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=repo_id)
     if range_row is None:
         return
-    taken = Range(*range_row)
+    sealed_range = Range(*range_row)
     while True:
         async with node.db.write(repo_name(repo_id)) as tx:
-            held = await tx.all(rows.SOME, **taken._asdict(), limit=JOINED_ROWS)
-            if not held:
+            update_rows = await tx.all(rows.SOME, **sealed_range._asdict(), limit=JOINED_ROWS)
+            if not update_rows:
                 return
             weight, many = 0, 0
-            while many < len(held) and weight < JOINED_BYTES:
-                weight += _weigh(*held[many][1:])
+            while many < len(update_rows) and weight < JOINED_BYTES:
+                weight += _weigh(*update_rows[many][1:])
                 many += 1
-            part = held[:many]
+            part = update_rows[:many]
             if many > 1:
                 changes, edits = await asyncio.to_thread(_join_rows, part)
-                await tx.run(rows.DROP, branch_id=taken.branch_id, seqs=[row[0] for row in part])
+                await tx.run(rows.DROP, branch_id=sealed_range.branch_id, seqs=[row[0] for row in part])
                 await tx.run(
-                    rows.INSERT, branch_id=taken.branch_id, seq=part[-1][0], changes=changes, edits=edits
+                    rows.INSERT,
+                    branch_id=sealed_range.branch_id,
+                    seq=part[-1][0],
+                    changes=changes,
+                    edits=edits,
                 )
                 await quota.count(tx, repo_id, 0, _weigh(changes, edits) - weight, None)
-        taken = taken._replace(after_seq=part[-1][0])
+        sealed_range = sealed_range._replace(after_seq=part[-1][0])
 
 
 def _weigh(changes: bytes, edits: bytes | None) -> int:

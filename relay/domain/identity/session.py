@@ -27,7 +27,7 @@ from relay.capacity import quota
 from relay.db import paging
 from relay.db.engine.database import Tx
 from relay.db.identity import session as rows
-from relay.db.identity.session import SessionRow
+from relay.db.identity.session import RefreshRow, SessionRow
 from relay.domain.identity import audit
 from relay.domain.identity.guesses import remember
 from relay.domain.identity.rows import account as accounts
@@ -209,28 +209,27 @@ async def refresh(caller: Caller, token: str | None) -> NewSession:
     if caller.principal is not None and caller.principal.is_guest:
         raise GuestNoRefresh("a guest session ends after a day; sign in with an account to keep one")
     digest = _refresh_hash(token)
-    fresh, now = secrets.token_bytes(_REFRESH_BYTES), now_ms()
+    new_refresh, now = secrets.token_bytes(_REFRESH_BYTES), now_ms()
     refused: SvcError | None = None
     async with caller.read() as tx:
-        row = await tx.one(rows.REFRESH, hash=digest)
-    if row is None or row[3] <= now:
+        old = await _find_refresh(tx, digest)
+    if old is None or old.expires_at <= now:
         raise _no_refresh()
-    _, session_id, account_id, expires_at = row
+    session_id, account_id, expires_at = old.session_id, old.account_id, old.expires_at
     until = min(now + limits.ACCESS_TOKEN * 1000, expires_at)
     # Mint before the old token is used up: if the signer is down, the old one stays valid.
     text = await mint(caller.node, account_id, session_id, USER_CAPS, until)
     async with caller.write(f"refresh {digest.hex()}") as tx:
-        row = await tx.one(rows.REFRESH, hash=digest)
-        if row is None:
+        old = await _find_refresh(tx, digest)
+        if old is None:
             raise _no_refresh()
-        used_at = row[0]
         account = await tx.one(accounts.BY_ID, id=account_id)
         if account is None:
             raise _no_refresh()
-        if used_at is None:
+        if old.used_at is None:
             await tx.run(rows.USE_REFRESH, token_hash=digest, now=now)
-            await _keep_refresh(tx, fresh, session_id, expires_at)
-        elif now - used_at <= limits.REFRESH_GRACE * 1000:
+            await _keep_refresh(tx, new_refresh, session_id, expires_at)
+        elif now - old.used_at <= limits.REFRESH_GRACE * 1000:
             refused = Conflict("another tab has just refreshed this session; read the new cookie")
         else:
             await end(tx, caller.node, account_id, session_id)
@@ -238,7 +237,7 @@ async def refresh(caller: Caller, token: str | None) -> NewSession:
             refused = _no_refresh()
     if refused is not None:  # raised here, so that the end of the session is not rolled back
         raise refused
-    return NewSession(session_id, account_id, accounts.to_row(account).handle, text, b64u(fresh), until)
+    return NewSession(session_id, account_id, accounts.to_row(account).handle, text, b64u(new_refresh), until)
 
 
 def is_due(me: Principal) -> bool:
@@ -353,8 +352,13 @@ async def _session_of(caller: Caller, refresh_token: str) -> tuple[str, str] | N
     """Find the session that a refresh token belongs to, even if the token was used before. Returns (session
     id, account id), or None for an unknown token."""
     async with caller.read() as tx:
-        row = await tx.one(rows.REFRESH, hash=_refresh_hash(refresh_token))
-    return None if row is None else (row[1], row[2])
+        row = await _find_refresh(tx, _refresh_hash(refresh_token))
+    return None if row is None else (row.session_id, row.account_id)
+
+
+async def _find_refresh(tx: Tx, digest: bytes) -> RefreshRow | None:
+    columns = await tx.one(rows.REFRESH, hash=digest)
+    return None if columns is None else rows.to_refresh(columns)
 
 
 def _refresh_hash(token: str | None) -> bytes:

@@ -52,11 +52,13 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
         loaded = await frontier.load_with_base(node, tx, ref, ref.seq, (), Base(), staying=named)
         by_path = {path: row for path, row in loaded.rows.items() if row.living}
         fit, size = _select_fitting(body.lanes, by_path)
-        there = [(lane, row) for lane in fit if (row := by_path.get(lane.path)) and row.gen == lane.gen]
-        edited = {row.path: row for _, row in there if row.kind == "text" and row.edited}
+        current = [(lane, row) for lane in fit if (row := by_path.get(lane.path)) and row.gen == lane.gen]
+        edited = {row.path: row for _, row in current if row.kind == "text" and row.edited}
         desk = await frontier.open_desk(node, tx, view.repo.id, ref.id, edited.values())
         behind = {
-            (row.gen, lane.epoch) for lane, row in there if lane.epoch is not None and lane.epoch < row.epoch
+            (row.gen, lane.epoch)
+            for lane, row in current
+            if lane.epoch is not None and lane.epoch < row.epoch
         }
         older = await epochs.find_ends(tx, node, view.repo.id, ref.id, behind)
     await view.lease.wait(HELD * size)
@@ -70,7 +72,7 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
     return LaneStates(
         lanes=[
             _to_state(row, states.get(row.path), _find_end_states(ends, ref, row, lane.epoch), replica)
-            for lane, row in there
+            for lane, row in current
         ],
         missing=[lane.path for lane in fit if (row := by_path.get(lane.path)) is None or row.gen != lane.gen],
         left=len(body.lanes) - len(fit),

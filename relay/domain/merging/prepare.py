@@ -70,6 +70,17 @@ class _Task:
     way_out: str
 
 
+@dataclass(slots=True, frozen=True)
+class _Drafted:
+    """The unsigned seals of a merge. `chain`: has the directories of their trees. `texts`: texts that were
+    merged by lines, by digest; `merged`: the paths of these texts."""
+
+    chain: Chain
+    seals: list[SealDraft]
+    texts: dict[bytes, bytes]
+    merged: list[str]
+
+
 async def merge(view: View, number: str, body: MergePrepareRequest) -> PreparedMerge:
     """Compute the merge of a proposal, and return the bytes to sign
 
@@ -92,13 +103,13 @@ async def _compute_merge(view: View, number: str, body: MergePrepareRequest, rea
         base, head = await mergeable.branches_of(tx, view, row)
         mergeable.require_heads(row, base, head, body.expected_base, body.expected_head)
         key = await seal.signing_key(tx, view, body.device_key_id)
-        both = await find_sides(tx, mergeable.head_of(base), mergeable.head_of(head))
-        if both.theirs in both.bases:
+        sides = await find_sides(tx, mergeable.head_of(base), mergeable.head_of(head))
+        if sides.theirs in sides.bases:
             raise NotMergeable(
                 f"{base.name} has everything of #{row.number}; close it: svc pr close {row.number}",
                 blocked_by=["nothing_to_merge"],
             )
-        if body.strategy is None and both.ours not in both.bases:
+        if body.strategy is None and sides.ours not in sides.bases:
             branch = head.name if row.head_repo_id is None else f"the branch of #{row.number}"
             raise BaseMoved(
                 f"{base.name} has seals that {branch} lacks; choose how to merge: {THREE}", base=base.head
@@ -108,12 +119,9 @@ async def _compute_merge(view: View, number: str, body: MergePrepareRequest, rea
         titles = {"merge": f"Merge #{row.number}: {row.title}"}
         strategy: Strategy = body.strategy or "fast_forward"
         message = body.message or titles.get(strategy, f"{row.title} (#{row.number})")
-        out = f"to join them: svc pr checkout {row.number}, then svc merge {base.name}, svc resolve, svc push"
-        task = _Task(strategy, base, key, both, row.number, message, out)
-        chain, drafts, worked, texts = await _draft_seals(tx, view, task, ready)
-        merged = worked.merged
-    about = About("merge", row.number, both.theirs, strategy)
-    return await _store(view, task, about, chain, drafts, texts, merged)
+        task = _Task(strategy, base, key, sides, row.number, message, _way_out(row.number, base.name))
+        drafted = await _draft_seals(tx, view, task, ready)
+    return await _store(view, task, About("merge", row.number, sides.theirs, strategy), drafted)
 
 
 async def update(view: View, number: str, body: UpdatePrepareRequest) -> PreparedMerge:
@@ -136,19 +144,20 @@ async def _compute_update(view: View, number: str, body: UpdatePrepareRequest, r
         await protection.check(tx, view, head.name, "write")
         mergeable.require_heads(row, base, head, body.expected_base, body.expected_head)
         key = await seal.signing_key(tx, view, body.device_key_id)
-        both = await find_sides(tx, mergeable.head_of(head), mergeable.head_of(base))
-        if both.theirs in both.bases:
+        sides = await find_sides(tx, mergeable.head_of(head), mergeable.head_of(base))
+        if sides.theirs in sides.bases:
             raise NotMergeable(
                 f"{head.name} has everything of {base.name}, so there is nothing to bring",
                 blocked_by=["up_to_date"],
             )
         message = body.message or f"Merge {base.name} into {head.name}"
-        out = f"to join them: svc pr checkout {row.number}, then svc merge {base.name}, svc resolve, svc push"
-        task = _Task("update", head, key, both, row.number, message, out)
-        chain, drafts, worked, texts = await _draft_seals(tx, view, task, ready)
-        merged = worked.merged
-    about = About("update", row.number, both.theirs, "update")
-    return await _store(view, task, about, chain, drafts, texts, merged)
+        task = _Task("update", head, key, sides, row.number, message, _way_out(row.number, base.name))
+        drafted = await _draft_seals(tx, view, task, ready)
+    return await _store(view, task, About("update", row.number, sides.theirs, "update"), drafted)
+
+
+def _way_out(number: int, base: str) -> str:
+    return f"to join them: svc pr checkout {number}, then svc merge {base}, svc resolve, svc push"
 
 
 async def preview(view: View, body: PreviewRequest) -> Preview:
@@ -170,27 +179,27 @@ async def _compute_preview(view: View, body: PreviewRequest, ready: Ready) -> Pr
         theirs = await sealed.find_head(view, tx, body.head)
         if base.head is None or theirs is None:
             raise NotMergeable("a branch without a seal is not merged", ["no_seal"])
-        both = await find_sides(tx, base.head, theirs)
-        if theirs in both.bases:
+        sides = await find_sides(tx, base.head, theirs)
+        if theirs in sides.bases:
             raise NotMergeable(f"{base.name} has everything of {body.head}", ["up_to_date"])
         blocked = await mergeable.find_obstacles(tx, view, base, theirs)
         key = await seal.signing_key(tx, view, view.me.device_key_id or "")
         message = body.message or f"Merge {body.head} into {base.name}"
-        task = _Task("merge", base, key, both, None, message, "")
+        task = _Task("merge", base, key, sides, None, message, "")
         chain = Chain(view, tx)
         work = Working.onto(chain, ready)
-        bases = [await work.root(base_id) for base_id in both.bases]
-        ours, root = await work.root(both.ours), await work.root(theirs)
+        bases = [await work.root(base_id) for base_id in sides.bases]
+        ours, root = await work.root(sides.ours), await work.root(theirs)
         outcome = await work.outcome(bases, ours, root, apart=True)
         drafts = []
         if not outcome.conflicts:
-            worked = MergeResult(outcome.changes, [], {})
-            drafts = [await _seal(task, chain, work, ours, [both.ours, theirs], worked, [theirs])]
+            result = MergeResult(outcome.changes, [], {})
+            drafts = [await _seal(task, chain, work, ours, [sides.ours, theirs], result, [theirs])]
             await require_budget(chain, drafts[0].root)
     files = sorted(outcome.changes)
     answer = Preview(
         preview_id="",
-        base_seal=both.ours,
+        base_seal=sides.ours,
         head_seal=theirs,
         mergeable=not outcome.conflicts,
         conflicts=outcome.conflicts,
@@ -221,28 +230,26 @@ def _require_enabled(view: View, number: int) -> None:
         )
 
 
-async def _draft_seals(
-    tx: Tx, view: View, task: _Task, ready: Ready
-) -> tuple[Chain, list[SealDraft], MergeResult, dict[bytes, bytes]]:
+async def _draft_seals(tx: Tx, view: View, task: _Task, ready: Ready) -> _Drafted:
     chain = Chain(view, tx)
     work = Working.onto(chain, ready)
-    both = task.sides
-    ours, theirs = await work.root(both.ours), await work.root(both.theirs)
+    sides = task.sides
+    ours, theirs = await work.root(sides.ours), await work.root(sides.theirs)
     if task.strategy == "rebase":
-        drafts, worked = await _rebase(task, chain, work, ours)
+        drafts, result = await _rebase(task, chain, work, ours)
     elif task.strategy == "fast_forward":
         # The branch's own seals stay in the history where they continue the base's.
-        parent = both.theirs if both.joined else both.ours
-        worked = MergeResult({} if both.joined else await work.changes(ours, theirs), [])
-        start = theirs if both.joined else ours
-        drafts = [await _seal(task, chain, work, start, [parent], worked, [both.theirs])]
+        parent = sides.theirs if sides.joined else sides.ours
+        result = MergeResult({} if sides.joined else await work.changes(ours, theirs), [])
+        start = theirs if sides.joined else ours
+        drafts = [await _seal(task, chain, work, start, [parent], result, [sides.theirs])]
     else:
-        bases = [await work.root(base_id) for base_id in both.bases]
-        worked = await work.merge(bases, ours, theirs, task.way_out, apart=task.strategy == "merge")
-        parents = [both.ours, both.theirs] if task.strategy == "merge" else [both.ours]
-        drafts = [await _seal(task, chain, work, ours, parents, worked, [both.theirs])]
+        bases = [await work.root(base_id) for base_id in sides.bases]
+        result = await work.merge(bases, ours, theirs, task.way_out, apart=task.strategy == "merge")
+        parents = [sides.ours, sides.theirs] if task.strategy == "merge" else [sides.ours]
+        drafts = [await _seal(task, chain, work, ours, parents, result, [sides.theirs])]
     await require_budget(chain, drafts[-1].root)
-    return chain, drafts, worked, work.texts
+    return _Drafted(chain, drafts, work.texts, result.merged)
 
 
 async def _rebase(
@@ -267,16 +274,16 @@ async def _rebase(
         row, payload = seal_rows[name], seals.decode(seal_rows[name].payload)
         bases, theirs = steps[at]
         try:
-            worked = await work.merge(bases, root, theirs, task.way_out)
+            result = await work.merge(bases, root, theirs, task.way_out)
         except ToWorkOut as lacking:
             # The trees between rebased seals are in this chain alone.
             raise ToWorkOut(lacking.key, chain.apart(), work.texts, steps[at + 1 :]) from None
-        if not worked.changes:
+        if not result.changes:
             continue
         statement = SealWords(row.message, task.key.id, payload.provenance.author)
-        rebased = await _seal(task, chain, work, root, [parent], worked, [name], statement)
+        rebased = await _seal(task, chain, work, root, [parent], result, [name], statement)
         drafts.append(rebased)
-        merged.update(worked.merged)
+        merged.update(result.merged)
         parent, root = rebased.id, rebased.root
     if not drafts:
         raise NotMergeable(
@@ -293,38 +300,30 @@ async def _seal(
     work: Working,
     root: bytes,
     parents: list[str],
-    worked: MergeResult,
+    result: MergeResult,
     sources: list[str],
     statement: SealWords | None = None,
 ) -> SealDraft:
     # Without changes too: the key may be another one.
-    updated = await work.update(chain, root, worked.changes)
+    updated = await work.update(chain, root, result.changes)
     origin = MergeOrigin("merge" if task.strategy == "update" else task.strategy, sources, task.number)
     statement = statement or SealWords(task.message, task.key.id)
-    return make_draft(chain.view, task.onto.name, parents, updated, statement, worked.changes, merge=origin)
+    return make_draft(chain.view, task.onto.name, parents, updated, statement, result.changes, merge=origin)
 
 
-async def _store(
-    view: View,
-    task: _Task,
-    about: About,
-    chain: Chain,
-    drafts: list[SealDraft],
-    texts: dict[bytes, bytes],
-    merged: list[str],
-) -> PreparedMerge:
-    plan = seal.SealsToStore("merge", task.onto, task.key, drafts, subject=about.to_text())
-    expires = await seal.store(view, plan, LaneTexts(), chain.written, files=texts)
+async def _store(view: View, task: _Task, about: About, drafted: _Drafted) -> PreparedMerge:
+    plan = seal.SealsToStore("merge", task.onto, task.key, drafted.seals, subject=about.to_text())
+    expires = await seal.store(view, plan, LaneTexts(), drafted.chain.written, files=drafted.texts)
     bases, update = task.sides.bases, task.strategy == "update"
     return PreparedMerge(
-        prepare_id=drafts[-1].id,
+        prepare_id=drafted.seals[-1].id,
         strategy=task.strategy,
         base_seal=task.sides.theirs if update else task.sides.ours,
         head_seal=task.sides.ours if update else task.sides.theirs,
         merge_base=bases[0] if bases else None,
         merge_bases=bases,
-        seals=[_to_wire(seal_draft) for seal_draft in drafts],
-        merged=merged,
+        seals=[_to_wire(seal_draft) for seal_draft in drafted.seals],
+        merged=drafted.merged,
         expires_at=rfc3339(expires),
         tree_key=b64u(view.repo.tree_key),
         tree_key_id=view.repo.tree_key_id,

@@ -56,8 +56,8 @@ async def find(tx: Tx, view: View, typed: str) -> ForeignBranch | None:
     if any(repos.to_row(row).id == view.repo.id for row in listed):
         return None
     for row in listed:
-        there, role = repos.to_row(row), view.role_of(row)
-        branch = await tx.one(refs.ONE, repo_id=there.id, type="branch", name=name)
+        relative, role = repos.to_row(row), view.role_of(row)
+        branch = await tx.one(refs.ONE, repo_id=relative.id, type="branch", name=name)
         if branch is None:
             continue
         ref = refs.to_row(branch)
@@ -65,18 +65,21 @@ async def find(tx: Tx, view: View, typed: str) -> ForeignBranch | None:
             break
         if RANK[role] < RANK["write"] and not view.has("write"):
             raise Forbidden(
-                f"a branch is proposed by whoever may write to it, and you may not write to {there.full_name}"
+                "a branch is proposed by whoever may write to it, and you may not write to "
+                f"{relative.full_name}"
             )
-        if there.policy is not None:
-            raise FilteredView(f"{there.full_name} has private paths, which a proposal elsewhere would show")
-        for part, other in ((there, view.repo), (view.repo, there)):
+        if relative.policy is not None:
+            raise FilteredView(
+                f"{relative.full_name} has private paths, which a proposal elsewhere would show"
+            )
+        for part, other in ((relative, view.repo), (view.repo, relative)):
             if part.partial:
                 raise FilteredView(
                     f"{part.full_name} was forked by somebody who does not see all paths, so that its seals "
                     f"and those of {other.full_name} cannot be merged; push the change to a branch of "
                     f"{other.full_name}, or send its writers a patch: svc diff"
                 )
-        return ForeignBranch(there, ref, ref.head)
+        return ForeignBranch(relative, ref, ref.head)
     raise Invalid(
         f"{owner} has no fork of {view.repo.full_name} with a branch {name} that has a seal",
         pointer="/head",
@@ -119,7 +122,7 @@ async def follow(node: Node, data: dict[str, Any]) -> None:
             head = await _find_head(tx, row) if row else None
         if row is None or row.head_repo_id is None or head == row.head_seal:
             return
-        taken = await holding.gather(node, row.head_repo_id, repo_id, [head]) if head else None
+        history = await holding.gather(node, row.head_repo_id, repo_id, [head]) if head else None
         async with node.db.write(repo_name(repo_id), repo_name(row.head_repo_id)) as tx:
             tx.author = Author(by)
             row = await _open(tx, repo_id, number)
@@ -127,11 +130,11 @@ async def follow(node: Node, data: dict[str, Any]) -> None:
                 return  # another run of this job was here
             if await _find_head(tx, row) != head:
                 continue
-            if taken is None or head is None:
+            if history is None or head is None:
                 closed = {"reason": "head_deleted"}
                 await states.put_in(tx, node, repo_id, number, "closed", "proposal.close", **closed)
                 return
-            await holding.borrow(tx, node, repo_id, taken)
+            await holding.borrow(tx, node, repo_id, history)
             n = row.version + 1
             await auto.drop(tx, node.hub, repo_id, number, "head_moved")
             await versions.put(tx, node, (repo_id, number), n, head, row.base_now or row.version_base, by)

@@ -31,7 +31,7 @@ from relay.db.ref import RefRow
 from relay.domain.attention.mentions import find_new_mentions
 from relay.domain.discussion import posting, subject
 from relay.domain.forking import holding
-from relay.domain.forking.holding import Taken
+from relay.domain.forking.holding import SharedHistory
 from relay.domain.history.ancestry import find_relation
 from relay.domain.proposal import branches, elsewhere, review, states, versions, wire
 from relay.domain.proposal.elsewhere import ForeignBranch
@@ -107,16 +107,16 @@ async def create(view: View, body: ProposalCreate) -> Proposal:
             await _require_news(tx, view, body, other)
         if other is None:
             return await _create(view, body)
-        taken = await holding.gather(view.node, other.repo.id, view.repo.id, [other.seal])
+        history = await holding.gather(view.node, other.repo.id, view.repo.id, [other.seal])
         with suppress(_HeadMoved):
-            return await _create(view, body, other, taken)
+            return await _create(view, body, other, history)
     raise Unavailable(f"{body.head} moves too fast to be proposed; try again")
 
 
 async def _create(
-    view: View, body: ProposalCreate, other: ForeignBranch | None = None, taken: Taken | None = None
+    view: View, body: ProposalCreate, other: ForeignBranch | None = None, history: SharedHistory | None = None
 ) -> Proposal:
-    """Create the proposal. `other`: the head branch, if it is in another repository. `taken`: the seals of
+    """Create the proposal. `other`: the head branch, if it is in another repository. `history`: the seals of
     this branch. Raises _HeadMoved if the branch in the other repository has moved meanwhile."""
     names = [account_name(view.me.account_id), *([repo_name(other.repo.id)] if other else [])]
     async with view.write(*names) as tx:
@@ -125,14 +125,14 @@ async def _create(
         if body.assignees:
             subject.require_operation(view, "issue.assign")
         await posting.require_room(tx, view)
-        if other is None or taken is None:
+        if other is None or history is None:
             head, head_seal = await _find_branch(tx, view, _local_branch_name(body.head), "/head")
         else:
             again = await elsewhere.find(tx, view, body.head)
             if again is None or (again.repo.id, again.seal) != (other.repo.id, other.seal):
                 raise _HeadMoved
             head, head_seal = again.ref, again.seal
-            await holding.borrow(tx, view.node, view.repo.id, taken)
+            await holding.borrow(tx, view.node, view.repo.id, history)
         base, base_seal = await _find_branch(tx, view, body.base, "/base")
         await _require_first(tx, view, head.id, base)
         inserted = await subject.insert(tx, view, rows.PROPOSAL, body.title, body.body)

@@ -43,7 +43,7 @@ async def to_proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow])
     reviewers = _find_reviewers(await tx.all(reviews.REVIEWERS, **of), standing)
     closes = _by_number(await tx.all(rows.CLOSES, **of))
     depends = _by_number(await tx.all(rows.DEPENDS, **of))
-    others = await _find_head_repos(tx, view, proposal_rows)
+    head_repos = await _find_head_repos(tx, view, proposal_rows)
     heads = list({row.head_seal for row in proposal_rows})
     checked = await check.combine_states(tx, view.repo.id, heads)
     rules = await protection.of_repo(tx, view.repo.id)
@@ -56,8 +56,8 @@ async def to_proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow])
         n, stand = row.number, standing.get(row.number, [])
         blocked: list[str] = []
         if row.state == "open":
-            come_to = verdict.count_verdicts(stand, not unmet[row.head_seal], talk[n].open)
-            blocked = verdict.find_obstacles(matching(rules, row.base), come_to)
+            verdicts = verdict.count_verdicts(stand, not unmet[row.head_seal], talk[n].open)
+            blocked = verdict.find_obstacles(matching(rules, row.base), verdicts)
         base_now = row.base_now if row.state == "open" else None
         conflicts = _visible_conflicts(view, row, base_now, tried.get(n))
         items.append(
@@ -70,7 +70,7 @@ async def to_proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow])
                 author=to_actor(row.author_id, row.author_handle, row.author_kind),
                 head=row.head,
                 base=row.base,
-                head_repo=others.get(row.head_repo_id),
+                head_repo=head_repos.get(row.head_repo_id),
                 head_seal=row.head_seal,
                 base_seal=base_now or row.version_base,
                 merge_base=row.merge_base,

@@ -211,14 +211,14 @@ async def _require_place(tx: Tx, of: ReleaseRow, name: str, replaces: str) -> As
     allowed."""
     row = await tx.one(rows.ASSET, of_release=of.id, folded=case_key(name))
     if row is not None:
-        there = rows.asset_row(row)
-        if bytes(there.digest).hex() == replaces:
-            return there
+        asset = rows.asset_row(row)
+        if bytes(asset.digest).hex() == replaces:
+            return asset
         raise AssetExists(
-            f"release {of.version} already has an asset {there.name}; delete it first, or add --clobber",
-            name=there.name,
-            blake3=bytes(there.digest).hex(),
-            size=there.size,
+            f"release {of.version} already has an asset {asset.name}; delete it first, or add --clobber",
+            name=asset.name,
+            blake3=bytes(asset.digest).hex(),
+            size=asset.size,
         )
     if await tx.value(rows.ASSET_COUNT, of_release=of.id) >= ASSETS:
         raise Conflict(f"release {of.version} has {ASSETS} assets, and no release has more")

@@ -64,7 +64,7 @@ async def create(view: View, body: ForkCreate) -> Repo:
         )
     policy = view.policy
     heads = [row[2] for row in listed if row[2]]
-    taken = await holding.gather(view.node, view.repo.id, fork.id, heads, policy)
+    history = await holding.gather(view.node, view.repo.id, fork.id, heads, policy)
     async with view.write(account_name(owner_id)) as tx:
         if not await organisation_roles.acts_for(tx, owner_id, me.account_id):
             raise NotFound
@@ -74,7 +74,7 @@ async def create(view: View, body: ForkCreate) -> Repo:
         view.node.reserve.require()
         await repos.insert(tx, view, fork)
         await _copy_rules(tx, view, fork)
-        await holding.acquire(tx, view.node, fork.id, taken)
+        await holding.acquire(tx, view.node, fork.id, history)
         for row in listed:
             await _insert_ref(tx, fork, row)
         await view.node.hub.announce(tx, view.repo.id, "fork.create", fork=fork.id)

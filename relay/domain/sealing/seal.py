@@ -346,17 +346,17 @@ async def store(
     expires = now + limits.PREPARE * 1000
     ref, key = plan.ref, plan.key
     objects, repo_id = view.node.objects, view.repo.id
-    placed = await objects.place(directories, repo_id) if directories else []
-    joined = await objects.place(files, repo_id) if files else []
+    placed_directories = await objects.place(directories, repo_id) if directories else []
+    placed_files = await objects.place(files, repo_id) if files else []
     async with view.write() as tx:
         if plan.purpose in ("seal", "seals"):
             await protection.check(tx, view, ref.name, "write")
         if texts.digests:
             await objects.admit(tx, texts.placed, repo_id, texts.digests)
         if directories:
-            await objects.admit(tx, placed, repo_id, list(directories), directories=True)
+            await objects.admit(tx, placed_directories, repo_id, list(directories), directories=True)
         if files:
-            await objects.admit(tx, joined, repo_id, list(files))
+            await objects.admit(tx, placed_files, repo_id, list(files))
         if settling is not None and settling.replica is not None:
             replica = await replicas.find_own(tx, view, ref, key, settling.replica)
             await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)

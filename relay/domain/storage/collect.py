@@ -64,8 +64,8 @@ async def collect(
     try:
         await roots.mark(db, store, marks)
         large = await _drop_large(db, marks, began - grace, dry_run)
-        async for lot in chunked.list_all(db, store):
-            await marks.add(lot)
+        async for batch in chunked.list_all(db, store):
+            await marks.add(batch)
         unreferenced = Unreferenced(marked=marks.count())
         say(f"{unreferenced.marked} objects are referred to")
         if not dry_run:
@@ -106,23 +106,23 @@ async def _drop_scopes(db: Database, marks: Marks, cutoff: int) -> None:
 async def _drop_large(db: Database, marks: Marks, cutoff: int, dry_run: bool) -> int:
     """Delete large files to which no frontier, seal, prepared seal or asset of any repository refers. With
     `dry_run`, only counts them. Returns their number."""
-    gone, repo_id, digest = 0, "", b""
+    dropped, repo_id, digest = 0, "", b""
     while True:
         async with db.read() as tx:
             page = await tx.all(
                 large_files.STALE, after_repo=repo_id, after_digest=digest, cutoff=cutoff, limit=PAGE
             )
         if not page:
-            return gone
+            return dropped
         repo_id, digest = str(page[-1][0]), bytes(page[-1][1])
         living = await marks.among(bytes(row[1]) for row in page)
         for of, group in groupby(page, key=lambda row: str(row[0])):
             dead = [name for row in group if (name := bytes(row[1])) not in living]
             if dry_run:
-                gone += len(dead)
+                dropped += len(dead)
             elif dead:
                 async with db.write(repo_name(of)) as tx:
-                    gone += await tx.run(large_files.DROP, repo_id=of, digests=dead, cutoff=cutoff)
+                    dropped += await tx.run(large_files.DROP, repo_id=of, digests=dead, cutoff=cutoff)
 
 
 async def _drop_objects(db: Database, marks: Marks, cutoff: int, counts: Unreferenced, dry_run: bool) -> None:

@@ -27,7 +27,7 @@ from relay.db.storage import collect as rows
 from relay.objects.marks import Marks
 from relay.objects.store import ObjectStore
 
-LOT = 5000  # digests marked at once
+BATCH = 5000  # digests marked at once
 DIRECTORIES = 256  # directories looked up at once
 DIRECTORY_BYTES = 8 * MIB  # bytes of them read at once
 _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
@@ -38,10 +38,10 @@ async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
     async with db.read(snapshot=True) as tx:
         pending = await _from_rows(tx, marks)
     while pending:
-        lot = pending[-DIRECTORIES:]
+        batch = pending[-DIRECTORIES:]
         del pending[-DIRECTORIES:]
-        located = await objects.locate(lot)
-        missing = set(lot) - located.keys()
+        located = await objects.locate(batch)
+        missing = set(batch) - located.keys()
         if missing:
             raise Unavailable(
                 f"the tree {min(missing).hex()[:12]} is missing, so what it refers to is unknown; "
@@ -66,13 +66,13 @@ async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
         trees += [draft.root for draft in drafts]
         await marks.add(digest for draft in drafts for _, kind, digest, _ in draft.changes if kind)
     for statement in (rows.LANES, rows.FINALS, rows.ASSETS):
-        lot: list[bytes] = []
+        batch: list[bytes] = []
         async for row in tx.stream(statement):
-            lot += [bytes(digest) for digest in row if digest is not None]
-            if len(lot) >= LOT:
-                await marks.add(lot)
-                lot = []
-        await marks.add(lot)
+            batch += [bytes(digest) for digest in row if digest is not None]
+            if len(batch) >= BATCH:
+                await marks.add(batch)
+                batch = []
+        await marks.add(batch)
     return await marks.add(root for root in trees if root != tree.EMPTY_ROOT)
 
 

@@ -93,47 +93,47 @@ async def delete_expired(node: Node) -> int:
     without a session with their documents, and old jobs. Deletes at most SWEPT rows of each kind. Returns the
     number of deleted rows."""
     now = now_ms()
-    gone = 0
+    deleted = 0
     for statement in rows.EXPIRED:
-        gone += await _sweep_lots(node, statement, now=now)
-    gone += await _sweep_lots(node, rows.SESSIONS, before=now - SESSIONS_KEPT)
+        deleted += await _sweep_batches(node, statement, now=now)
+    deleted += await _sweep_batches(node, rows.SESSIONS, before=now - SESSIONS_KEPT)
     for statement in rows.GUEST_DOCUMENTS:
-        gone += await _sweep_lots(node, statement, before=now - SESSIONS_KEPT)
-    gone += await _sweep_lots(node, rows.GUESTS, before=now - SESSIONS_KEPT)
-    gone += await _sweep_lots(node, rows.OF_NO_REPO, before=now - node.config.audit_days * DAY)
-    gone += await _sweep_lots(node, rows.FRAMES, before=now - limits.LIVE_FRAMES_KEPT * SECOND)
-    gone += await _sweep_lots(node, rows.DELIVERIES, before=now - DELIVERIES_KEPT)
-    gone += await _sweep_lots(node, rows.MESSAGES, before=now - DELIVERIES_KEPT)
-    gone += await sweep_live(node.db)
+        deleted += await _sweep_batches(node, statement, before=now - SESSIONS_KEPT)
+    deleted += await _sweep_batches(node, rows.GUESTS, before=now - SESSIONS_KEPT)
+    deleted += await _sweep_batches(node, rows.OF_NO_REPO, before=now - node.config.audit_days * DAY)
+    deleted += await _sweep_batches(node, rows.FRAMES, before=now - limits.LIVE_FRAMES_KEPT * SECOND)
+    deleted += await _sweep_batches(node, rows.DELIVERIES, before=now - DELIVERIES_KEPT)
+    deleted += await _sweep_batches(node, rows.MESSAGES, before=now - DELIVERIES_KEPT)
+    deleted += await sweep_live(node.db)
     await take_over_audit(node.db)
     async with node.db.write() as tx:
-        return gone + await tx.run(jobs.SWEEP, before=now - JOBS_KEPT)
+        return deleted + await tx.run(jobs.SWEEP, before=now - JOBS_KEPT)
 
 
 async def free_frontiers(node: Node) -> int:
     """Delete the live frontiers of deleted branches. Returns how many rows were deleted."""
-    return sum([await _sweep_lots(node, statement, "deleted branches") for statement in rows.FRONTIERS])
+    return sum([await _sweep_batches(node, statement, "deleted branches") for statement in rows.FRONTIERS])
 
 
-async def _sweep_lots(node: Node, statement: Statement, *names: str, **when: int) -> int:
+async def _sweep_batches(node: Node, statement: Statement, *names: str, **when: int) -> int:
     """Run a deleting statement many times, a limited number of rows each time, so that no writer waits long.
     Returns how many rows were deleted."""
-    gone = 0
-    while gone < SWEPT:
+    deleted = 0
+    while deleted < SWEPT:
         async with node.db.write(*names) as tx:
-            went = await tx.run(statement, limit=SWEPT_AT_ONCE, **when)
-        gone += went
-        if went < SWEPT_AT_ONCE:
+            deleted_now = await tx.run(statement, limit=SWEPT_AT_ONCE, **when)
+        deleted += deleted_now
+        if deleted_now < SWEPT_AT_ONCE:
             break
         await asyncio.sleep(0)
-    return gone
+    return deleted
 
 
 async def sweep_live(db: Database) -> int:
     """Delete events of live edits older than LIVE_KEPT, some at a time. The id of the last one is recorded,
     because a listener that has not read up to this event must resync. Returns how many were deleted."""
-    gone = 0
-    while gone < SWEPT:
+    deleted = 0
+    while deleted < SWEPT:
         async with db.write("sweep events") as tx:
             old = await tx.all(events.OLD_LIVE, before=now_ms() - LIVE_KEPT, limit=SWEPT_AT_ONCE)
             if not old:
@@ -141,23 +141,23 @@ async def sweep_live(db: Database) -> int:
             await tx.run(events.DROP, ids=[row[0] for row in old])
             await tx.many(events.CURSOR_FIRST, [{"name": events.SWEPT, "at": 0}])
             await tx.run(events.CURSOR_TO, follower=events.SWEPT, to=old[-1][0])
-        gone += len(old)
+        deleted += len(old)
         await asyncio.sleep(0)
-    return gone
+    return deleted
 
 
 async def take_over_audit(db: Database) -> int:
     """Move the rows of the audit table, which older builds wrote, into the event log. Returns how many there
     were. They get event numbers below all others, so that no follower reads them."""
-    taken = 0
+    moved = 0
     while True:
         async with db.write("sweep events") as tx:
             entries = await tx.all(events.AUDIT, limit=SWEPT_AT_ONCE)
             if not entries:
-                return taken
+                return moved
             await tx.many(events.INSERT_MANY, [_from_audit(row) for row in entries])
             await tx.run(events.AUDIT_DROP, upto=entries[-1][0])
-        taken += len(entries)
+        moved += len(entries)
         await asyncio.sleep(0)
 
 
@@ -183,7 +183,7 @@ async def purge_deleted(node: Node) -> int:
     """Delete the rows of every repository that can no longer be restored, each repository in its own
     transaction. Returns how many repositories were purged. After a failure it continues with the others, and
     raises PurgeFailed at the end."""
-    gone, failed = 0, []
+    purged, failed = 0, []
     after_at, after_id = -1, ""
     while True:
         async with node.db.read() as tx:
@@ -192,7 +192,7 @@ async def purge_deleted(node: Node) -> int:
             )
         for repo_id, _ in due:
             try:
-                gone += await _purge(node, repo_id)
+                purged += await _purge(node, repo_id)
             except Exception as error:
                 logger().error("purge failed", repo=repo_id, reason=f"{type(error).__name__}: {error}")
                 failed.append(repo_id)
@@ -201,7 +201,7 @@ async def purge_deleted(node: Node) -> int:
         after_id, after_at = due[-1]
     if failed:
         raise PurgeFailed(f"{len(failed)} repositories could not be purged: {', '.join(failed)}")
-    return gone
+    return purged
 
 
 async def _purge(node: Node, repo_id: str) -> int:

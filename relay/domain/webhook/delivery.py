@@ -210,8 +210,8 @@ class _Outcome(msgspec.Struct):
 
 async def _record_attempt(node: Node, tx: Tx, to_send: ToSend, delivery: str, out: _Outcome) -> None:
     now, tried, answer = now_ms(), to_send.attempts + 1, out.answer
-    gone = answer is not None and answer.status == GONE
-    again = out.reason is not None and not gone and tried < ATTEMPTS
+    is_unsubscribed = answer is not None and answer.status == GONE
+    again = out.reason is not None and not is_unsubscribed and tried < ATTEMPTS
     next_at = now + PAUSES[tried - 1] if again else None
     sent_headers = {name: out.sent[name] for name in SENT_KEPT}
     changed = await tx.run(
@@ -240,8 +240,8 @@ async def _record_attempt(node: Node, tx: Tx, to_send: ToSend, delivery: str, ou
     since = await tx.value(rows.FAILING_SINCE, of_hook=to_send.hook_id)
     if since is None:
         await tx.run(rows.SET_FAILING, of_hook=to_send.hook_id, since=now)
-    if gone or now - (since or now) > FAILING:
-        await _disable(tx, to_send, "gone" if gone else "failing")
+    if is_unsubscribed or now - (since or now) > FAILING:
+        await _disable(tx, to_send, "gone" if is_unsubscribed else "failing")
 
 
 async def _disable(tx: Tx, to_send: ToSend, why: Literal["gone", "failing"]) -> None:

@@ -146,10 +146,10 @@ async def test_a_turn_that_fails_is_followed_again(tmp_path):
         async with db.write() as tx:
             ids = [await log.append(tx, KINDS[0], repo_id=repo, data={}) for _ in range(3)]
         with pytest.raises(ZeroDivisionError):
-            await following.turn("note")
+            await following.handle_next("note")
         assert not await written(db)
-        assert await following.turn("note") == 3
-        assert await following.turn("note") == 0
+        assert await following.handle_next("note") == 3
+        assert await following.handle_next("note") == 0
         assert await written(db) == Counter(map(str, ids))
 
 
@@ -180,7 +180,7 @@ async def test_what_happens_after_a_restore_is_followed(tmp_path):
         await following._begin(following._all["note"])
         async with db.write() as tx:
             fresh = await log.append(tx, KINDS[0], repo_id=repo, data={})
-        assert await following.turn("note") == 1
+        assert await following.handle_next("note") == 1
         assert await written(db) == Counter([str(fresh)])
 
 
@@ -189,13 +189,13 @@ async def test_live_edits_wake_no_follower(tmp_path, monkeypatch):
     async with ledger(tmp_path) as (_, db):
         repo = await make_repo(db, await make_account(db, "ann"))
         following, turns = Followers(db), []
-        turn = following.turn
+        handle_next = following.handle_next
 
         async def counted(name):
             turns.append(name)
-            return await turn(name)
+            return await handle_next(name)
 
-        monkeypatch.setattr(following, "turn", counted)
+        monkeypatch.setattr(following, "handle_next", counted)
         following.register("note", note, KINDS)
         following.register("other", note, ("repo.update",))
         await following.start()

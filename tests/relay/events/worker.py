@@ -50,7 +50,7 @@ async def work(db: Database) -> None:
 
 
 async def main(url: str, what: str) -> None:
-    followers.POLL, followers.TURN = 0.05, 7
+    followers.POLL, followers.BATCH_SIZE = 0.05, 7
     jobs.POLL, jobs.LEASE, jobs.RENEW = 50, 1500, 300
     db = connect.make_database(url)
     await db.open()

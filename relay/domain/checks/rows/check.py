@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, func, insert, select, update
 
+from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.collaboration.run import check_rollup, known_check, run
-from relay.domain.checks.rows.run import COLUMNS, REPORTED
+from relay.domain.checks.rows.run import COLUMNS, REPORTED, RunRow, to_row
+
+
+@dataclass(slots=True, frozen=True)
+class CheckRow:
+    """A check that has reported or is enabled. `last`: its newest run, if it has reported."""
+
+    name: str
+    enabled: bool
+    last: RunRow | None
+
 
 _c = known_check.c
 _OF_REPO = _c.repo_id == bindparam("of_repo")
@@ -58,3 +70,8 @@ PASSED = (
         run.c.conclusion.in_(("success", "neutral", "skipped")),
     )
 )
+
+
+def to_check(columns: Row) -> CheckRow:
+    _, name, enabled, *last = columns
+    return CheckRow(name, bool(enabled), None if last[0] is None else to_row(last))

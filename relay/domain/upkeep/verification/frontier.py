@@ -51,8 +51,8 @@ async def _check_branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
     wrong += await _wrong_directories(tx, branch_id, changed, base)
     wrong += await _wrong_files(tx, repo_id, living)
     edited = [lane for lane in living if lane.kind == "text" and lane.edited]
-    for lot in _split_lots(edited):
-        wrong += await _wrong_lanes(tx, store, branch_id, lot)
+    for batch in _split_batches(edited):
+        wrong += await _wrong_lanes(tx, store, branch_id, batch)
     for final in await tx.all(rows.FINALS, branch_id=branch_id):
         wrong += await _wrong_final(tx, store, branch_id, final)
     return wrong
@@ -95,22 +95,22 @@ async def _wrong_files(tx: Tx, repo_id: str, living: list[LaneRow]) -> list[str]
     return wrong
 
 
-def _split_lots(edited: list[LaneRow]) -> list[list[LaneRow]]:
-    lots: list[list[LaneRow]] = []
+def _split_batches(edited: list[LaneRow]) -> list[list[LaneRow]]:
+    batches: list[list[LaneRow]] = []
     size = AT_ONCE
     for lane in edited:
         if size + lane.size > AT_ONCE:
-            lots.append([])
+            batches.append([])
             size = 0
-        lots[-1].append(lane)
+        batches[-1].append(lane)
         size += lane.size
-    return lots
+    return batches
 
 
-async def _wrong_lanes(tx: Tx, store: ObjectStore, branch_id: str, lot: list[LaneRow]) -> list[str]:
+async def _wrong_lanes(tx: Tx, store: ObjectStore, branch_id: str, batch: list[LaneRow]) -> list[str]:
     wrong: list[str] = []
     work: list[tuple[LaneKey, LaneRow, Source]] = []
-    for lane in lot:
+    for lane in batch:
         key = LaneKey(branch_id, lane.gen, lane.epoch)
         try:
             genesis = await store.read(lane.genesis, None, tx)

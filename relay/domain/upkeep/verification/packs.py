@@ -27,52 +27,52 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             yield f"pack {name}: {sizes.get(name, 0)} bytes are there, the index speaks of {size}"
         async with db.read() as tx:
             frames = [rows.to_frame(values) for values in await tx.all(rows.FRAMES, pack_id=pack_id)]
-        for lot in _lots(frames):
-            async for finding in _check_frames(db, store, pack_id, name, lot):
+        for batch in _batches(frames):
+            async for finding in _check_frames(db, store, pack_id, name, batch):
                 yield finding
 
 
-def _lots(frames: Sequence[FrameRow]) -> Iterator[list[FrameRow]]:
-    lot: list[FrameRow] = []
+def _batches(frames: Sequence[FrameRow]) -> Iterator[list[FrameRow]]:
+    batch: list[FrameRow] = []
     size = 0
     for frame in frames:
-        if lot and size + frame.raw_len > AT_ONCE:
-            yield lot
-            lot, size = [], 0
-        lot.append(frame)
+        if batch and size + frame.raw_len > AT_ONCE:
+            yield batch
+            batch, size = [], 0
+        batch.append(frame)
         size += frame.raw_len
-    if lot:
-        yield lot
+    if batch:
+        yield batch
 
 
 async def _check_frames(
-    db: Database, store: ObjectStore, pack_id: int, name: str, lot: list[FrameRow]
+    db: Database, store: ObjectStore, pack_id: int, name: str, batch: list[FrameRow]
 ) -> AsyncIterator[str]:
     async with db.read() as tx:
-        objects = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[frame.offset for frame in lot])
+        objects = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[frame.offset for frame in batch])
     held: dict[int, list[Row]] = {}
     for row in objects:
         held.setdefault(row[0], []).append(row)
     try:
-        stored = await store.packs.read(name, [(frame.offset, frame.stored_len) for frame in lot])
+        stored = await store.packs.read(name, [(frame.offset, frame.stored_len) for frame in batch])
     except Unavailable as error:
-        if len(lot) == 1:
+        if len(batch) == 1:
             what = error.what if isinstance(error, PackGone) else error.detail
-            yield f"pack {name}, frame at {lot[0].offset}: {what}"
+            yield f"pack {name}, frame at {batch[0].offset}: {what}"
             return
-        for frame in lot:  # find the ones that cannot be read
+        for frame in batch:  # find the ones that cannot be read
             async for finding in _check_frames(db, store, pack_id, name, [frame]):
                 yield finding
         return
-    for line in await asyncio.to_thread(_wrong_objects, name, lot, stored, held):
+    for line in await asyncio.to_thread(_wrong_objects, name, batch, stored, held):
         yield line
 
 
 def _wrong_objects(
-    name: str, lot: list[FrameRow], stored: list[bytes], held: dict[int, list[Row]]
+    name: str, batch: list[FrameRow], stored: list[bytes], held: dict[int, list[Row]]
 ) -> list[str]:
     wrong: list[str] = []
-    for frame, data in zip(lot, stored, strict=True):
+    for frame, data in zip(batch, stored, strict=True):
         try:
             raw = read_object(data, frame.codec, frame.raw_len, 0, frame.raw_len)
         except SvcError as error:

@@ -56,10 +56,10 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
         pending = [root for root in roots if root.digest != tree.EMPTY_ROOT]
         await marks.add(root.digest for root in pending)
         while pending:
-            lot = pending[-AT_ONCE:]
+            batch = pending[-AT_ONCE:]
             del pending[-AT_ONCE:]
-            located = await store.locate([directory.digest for directory in lot])
-            for part in _split_lots(lot, located):
+            located = await store.locate([directory.digest for directory in batch])
+            for part in _split_batches(batch, located):
                 raws = await _read(
                     store, [directory.digest for directory in part if directory.digest in located]
                 )
@@ -74,13 +74,13 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
         marks.close()
 
 
-def _split_lots(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[list[_Wanted]]:
-    """Splits the directories into lots. The directories of a lot are read together. Directories that are not
-    stored come first."""
+def _split_batches(batch: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[list[_Wanted]]:
+    """Splits the directories into batches that are each read together. Directories that are not stored come
+    first."""
     by_digest: dict[bytes, list[_Wanted]] = {}
-    for directory in lot:
+    for directory in batch:
         by_digest.setdefault(directory.digest, []).append(directory)
-    if missing := [directory for directory in lot if directory.digest not in located]:
+    if missing := [directory for directory in batch if directory.digest not in located]:
         yield missing
     for part in split_batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
         yield [directory for place in part for directory in by_digest[place.digest]]
@@ -100,13 +100,13 @@ async def _read(store: ObjectStore, digests: list[bytes]) -> dict[bytes, bytes]:
 
 
 def _check_directories(
-    lot: list[_Wanted], raws: Mapping[bytes, bytes]
+    batch: list[_Wanted], raws: Mapping[bytes, bytes]
 ) -> tuple[list[_Wanted], dict[str, dict[str, TreeEntry]], list[str]]:
     """Verify directories. Returns (subdirectories, files by repository and path, errors)."""
     below: list[_Wanted] = []
     files: dict[str, dict[str, TreeEntry]] = {}
     wrong: list[str] = []
-    for place in lot:
+    for place in batch:
         name = f"tree {place.digest.hex()[:12]} of repository {place.repo_id}, {place.path or 'root'}"
         try:
             keys, partial, directory = _verify_directory(place, raws.get(place.digest))

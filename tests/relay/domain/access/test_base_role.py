@@ -161,7 +161,7 @@ def test_rows_of_both_kinds_have_one_order(world: World) -> None:
     ok(world.ann.http.post(f"{world.url}/invites", json={"handle": bob.handle}))
     body = {"handle": bob.handle, "role": "write"}
     ok(world.ann.http.post(f"/api/v1/repos/{repo}/invites", json=body))
-    while world.relay.run(world.relay.node.followers.turn("inbox")):
+    while world.relay.run(world.relay.node.followers.handle_next("inbox")):
         pass
     whole = ok(bob.http.get(INBOX))["items"]
     assert [one["subject"]["kind"] for one in whole] == ["repository", "organisation"]

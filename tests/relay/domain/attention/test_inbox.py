@@ -28,7 +28,7 @@ def settle(world: Tracker) -> None:
     """What happened until now has reached the inboxes; the relay's own followers may do it first."""
     followers = world.relay.node.followers
     for name in ("access", follow.NAME):
-        while world.relay.run(followers.turn(name)):
+        while world.relay.run(followers.handle_next(name)):
             pass
 
 

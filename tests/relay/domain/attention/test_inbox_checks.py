@@ -18,7 +18,7 @@ def world(relay: Any, account: Any, client: Any) -> Proposing:
 
 
 def inbox(world: Proposing, http: httpx.Client) -> list[tuple[str, int | None]]:
-    while world.relay.run(world.relay.node.followers.turn(follow.NAME)):
+    while world.relay.run(world.relay.node.followers.handle_next(follow.NAME)):
         pass
     items = ok(http.get("/api/v1/inbox"))["items"]
     return [(one["reason"], one["subject"]["number"]) for one in items]

@@ -39,7 +39,7 @@ from relay.domain.git import build, serving
 from tests.relay.domain.live.live_world import opened
 
 left = int(sys.argv[3])
-build.LOT, build.PACK_BYTES, build.LOOSE = 2, 3000, 3
+build.BATCH, build.PACK_BYTES, build.LOOSE = 2, 3000, 3
 
 def counted(call):
     def step(*arguments, **named):
@@ -144,7 +144,7 @@ async def test_two_processes_build_at_once(sealed: World, tmp_path: Path) -> Non
 async def test_a_job_that_ran_out_of_time_is_followed_by_another(
     sealed: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "LOT", 5)
+    monkeypatch.setattr(building, "BATCH", 5)
     with pytest.raises(Unfinished):
         await _build(sealed, seconds=0)
     assert len(_cache(sealed).read_exported()) == 5
@@ -381,7 +381,7 @@ async def test_packs_that_count_as_joined_were_compared_within_too(
 
 
 def _make_packs_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"LOT": 2, "GROUP": (1, 1), "PACK_BYTES": 1000, "LOOSE": 3}.items():
+    for name, value in {"BATCH": 2, "GROUP": (1, 1), "PACK_BYTES": 1000, "LOOSE": 3}.items():
         monkeypatch.setattr(building, name, value)
 
 

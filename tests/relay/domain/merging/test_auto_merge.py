@@ -60,7 +60,7 @@ def attempt(place: Place) -> dict[str, Any]:
 def asked(place: Place) -> list[str]:
     """Reasons in the signer's inbox that are about the proposal."""
     node = place.relay.node
-    while place.relay.run(node.followers.turn("inbox")):
+    while place.relay.run(node.followers.handle_next("inbox")):
         pass
     items = ok(place.http.get("/api/v1/inbox"))["items"]
     return [one["reason"] for one in items if one["subject"]["number"] == place.n]
@@ -69,7 +69,7 @@ def asked(place: Place) -> list[str]:
 def test_who_took_part_reads_in_the_inbox_that_it_was_merged(place: Place) -> None:
     ok(place.work.post(f"{place.repo.url}/issues/{place.n}/comments", json={"body": "Good."}))
     ok(place.merge())
-    while place.relay.run(place.relay.node.followers.turn("inbox")):
+    while place.relay.run(place.relay.node.followers.handle_next("inbox")):
         pass
     answer = place.work.get("/api/v1/inbox")
     page = msgspec.json.decode(answer.content, type=Page[InboxItem])

@@ -120,7 +120,7 @@ async def test_a_kill_between_the_condition_and_the_landing_lands_after_a_restar
         assert (before.state, before.merged_seal) == ("open", None)
         assert before.auto_merge is not None
         auto.register(node)
-        while await node.followers.turn(auto.NAME):
+        while await node.followers.handle_next(auto.NAME):
             pass
         while await node.jobs.run_due():
             pass

@@ -114,7 +114,7 @@ def test_a_review_takes_the_request_for_it_out_of_the_inbox(world: Proposing, ve
     who, writer = world.member("write")
 
     def reasons() -> list[str]:
-        while world.relay.run(world.relay.node.followers.turn(follow.NAME)):
+        while world.relay.run(world.relay.node.followers.handle_next(follow.NAME)):
             pass
         return [row["reason"] for row in ok(writer.get("/api/v1/inbox"))["items"]]
 

@@ -325,7 +325,7 @@ def inbox(world: Proposing, http: httpx.Client) -> list[str]:
     """Reasons in somebody's inbox, once what happened has reached it."""
     followers = world.relay.node.followers
     for name in ("access", follow.NAME):
-        while world.relay.run(followers.turn(name)):
+        while world.relay.run(followers.handle_next(name)):
             pass
     return [one["reason"] for one in ok(http.get("/api/v1/inbox"))["items"]]
 
