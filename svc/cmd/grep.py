@@ -175,15 +175,15 @@ def _print_lines(out: Out, matches: Iterable[FoundLine], pattern: Pattern, aroun
     files = enumerate(groupby(matches, itemgetter(0)))
     if out.terminal:
         out.stream(
-            ("\n" if at else "") + _block(out, path, add_context(found, around), pattern)
-            for at, (path, found) in files
+            ("\n" if at else "") + _block(out, path, add_context(matching, around), pattern)
+            for at, (path, matching) in files
         )
     else:
         parting = "--\n" if any(around) else ""
         out.stream(
             (parting if at and not nth else "") + _plain_line(path, row)
-            for at, (path, found) in files
-            for nth, row in enumerate(add_context(found, around))
+            for at, (path, matching) in files
+            for nth, row in enumerate(add_context(matching, around))
         )
 
 

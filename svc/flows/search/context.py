@@ -30,23 +30,23 @@ class ShownLine(NamedTuple):
     matches: bool
 
 
-def add_context(found: Iterable[FoundLine], around: Around) -> Iterator[ShownLine | None]:
+def add_context(matching: Iterable[FoundLine], around: Around) -> Iterator[ShownLine | None]:
     """Yields the matching lines of one file with the lines around them, each once, and None where lines are
     left out between two of them."""
-    shown = until = 0  # the last line that was yielded; the last one that belongs to the match before
+    last = until = 0  # the last line that was yielded; the last one that belongs to the match before
     lines: Sequence[str] = ()
-    for _, line, lines in found:
-        yield from _near(lines, shown + 1, min(until, line.number - 1))
-        shown = max(shown, min(until, line.number - 1))
-        start = max(shown + 1, line.number - around.before)
-        if any(around) and shown and start > shown + 1:
+    for _, line, lines in matching:
+        yield from _near(lines, last + 1, min(until, line.number - 1))
+        last = max(last, min(until, line.number - 1))
+        start = max(last + 1, line.number - around.before)
+        if any(around) and last and start > last + 1:
             yield None
         yield from _near(lines, start, line.number - 1)
         yield ShownLine(line, True)
-        shown, until = line.number, line.number + around.after
-    yield from _near(lines, shown + 1, min(until, len(lines)))
+        last, until = line.number, line.number + around.after
+    yield from _near(lines, last + 1, min(until, len(lines)))
 
 
-def _near(lines: Sequence[str], first: int, last: int) -> Iterator[ShownLine]:
-    for number in range(first, last + 1):
+def _near(lines: Sequence[str], first: int, end: int) -> Iterator[ShownLine]:
+    for number in range(first, end + 1):
         yield ShownLine(TextLine(number, lines[number - 1].removesuffix("\r")), False)
