@@ -11,6 +11,7 @@ from localstore.core.storage.frame import Stored, read_object
 from relay.base.recent import Recent
 from relay.db.storage.object import Located
 
+WAY_OUT = "tell the operator of this server, who runs: relay audit"
 FrameKey = tuple[str, int]
 """The pack of a frame and its offset there."""
 
@@ -55,9 +56,7 @@ def cut_objects(group: Sequence[Located], raw: bytes, verify: bool) -> dict[byte
     if verify:
         for entry in group:
             if not entry.directory and digest(objects[entry.digest]) != entry.digest:
-                raise Unavailable(
-                    f"the stored bytes of {entry.digest.hex()[:12]} are damaged; run: relay audit"
-                )
+                raise Unavailable(f"the stored bytes of {entry.digest.hex()[:12]} are damaged; {WAY_OUT}")
     return objects
 
 
@@ -66,5 +65,5 @@ def _unpack_beginning(frame: Located, stored: Stored, end: int) -> bytes:
     try:
         raw = read_object(stored, frame.codec, frame.raw_len, 0, end)
     except SvcError as error:
-        raise Unavailable(f"stored bytes are damaged ({error.detail}); run: relay audit") from None
+        raise Unavailable(f"stored bytes are damaged ({error.detail}); {WAY_OUT}") from None
     return raw.obj if isinstance(raw.obj, bytes) and len(raw.obj) == end else bytes(raw)

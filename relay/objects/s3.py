@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,6 +38,10 @@ PART_BYTES = 16 * MIB
 GATHER_SECONDS = 0.005
 IN_FLIGHT = 4  # objects being stored at once; these and the one being filled bound the memory
 PREFIX, OWNER = "packs/", "owner"
+START_SECONDS = 60.0  # for the questions at the start of a relay
+ANSWER_SECONDS, SLOWEST_RATE = 15.0, 1 * MIB  # for an answer of the store; bytes that add a second
+# Once the store was silent, calls wait so long for SILENT_SECONDS, so that not every request waits in full
+SILENT_ANSWER_SECONDS, SILENT_SECONDS = 3.0, 30.0
 LOG = logging.getLogger(__name__)
 _CONNECT, _REQUEST = timedelta(seconds=5), timedelta(seconds=60)
 _RETRIES = {"max_retries": 3, "retry_timeout": timedelta(seconds=60)}
@@ -70,6 +74,7 @@ class S3Packs:
         self._where = where
         self._create = put == "native"
         self._store = _connect(where, _RETRIES)
+        self._silent_until = 0.0  # of the loop's clock
         self._slots = asyncio.Semaphore(IN_FLIGHT)
         self._filling = _Part()
         self._unsettled: dict[str, _Part] = {}  # parts that hold frames whose durability nobody asked for yet
@@ -79,9 +84,10 @@ class S3Packs:
         or belongs to another node. In the mode `native`, StartRefused is also raised if the store allows to
         write an object twice."""
         try:
-            await self._require_owner(owner)
-            if self._create:
-                await self._require_conditional_put()
+            async with asyncio.timeout(START_SECONDS):
+                await self._require_owner(owner)
+                if self._create:
+                    await self._require_conditional_put()
         except (BaseError, OSError) as error:
             raise StartRefused(
                 f"the object store {self._where.endpoint} does not serve bucket {self._where.bucket}: "
@@ -115,8 +121,11 @@ class S3Packs:
         starts = [offset for offset, _ in ranges]
         lengths = [length for _, length in ranges]
         try:
-            pieces = await obstore.get_ranges_async(
-                self._store, PREFIX + name, starts=starts, lengths=[max(length, 1) for length in lengths]
+            pieces = await self._ask(
+                obstore.get_ranges_async(
+                    self._store, PREFIX + name, starts=starts, lengths=[max(length, 1) for length in lengths]
+                ),
+                sum(lengths),
             )
         except (NotFoundError, FileNotFoundError):
             raise PackGone(name, "is gone") from None
@@ -153,7 +162,7 @@ class S3Packs:
         if not names:
             return
         try:
-            await obstore.delete_async(self._store, [PREFIX + name for name in names])
+            await self._ask(obstore.delete_async(self._store, [PREFIX + name for name in names]))
         except (NotFoundError, FileNotFoundError):
             return
         except (BaseError, OSError) as error:
@@ -161,13 +170,14 @@ class S3Packs:
 
     async def adopt(self, name: str, file: Path) -> None:
         try:
-            await obstore.put_async(self._store, PREFIX + name, file)
+            size = (await asyncio.to_thread(file.stat)).st_size
+            await self._ask(obstore.put_async(self._store, PREFIX + name, file), size)
         except (BaseError, OSError) as error:
             raise _to_unavailable(error) from None
 
     async def check(self) -> None:
         try:
-            await obstore.head_async(self._store, OWNER)
+            await self._ask(obstore.head_async(self._store, OWNER))
         except (BaseError, OSError) as error:
             raise _to_unavailable(error) from None
 
@@ -196,17 +206,33 @@ class S3Packs:
     async def _put(self, name: str, data: bytes) -> None:
         mode: Any = "create" if self._create else "overwrite"
         try:
-            await obstore.put_async(self._store, PREFIX + name, data, mode=mode, use_multipart=False)
+            put = obstore.put_async(self._store, PREFIX + name, data, mode=mode, use_multipart=False)
+            await self._ask(put, len(data))
         except AlreadyExistsError:
             await self._require_ours(name, len(data))
         except (BaseError, OSError) as error:
             raise _to_unavailable(error) from None
 
+    async def _ask(self, call: Awaitable[R], size: int = 0) -> R:
+        """The store's answer to a call that moves `size` bytes. Raises TimeoutError if the store takes longer
+        than ANSWER_SECONDS and a second for every SLOWEST_RATE bytes."""
+        clock = asyncio.get_running_loop().time
+        seconds = SILENT_ANSWER_SECONDS if clock() < self._silent_until else ANSWER_SECONDS
+        try:
+            async with asyncio.timeout(seconds + size / SLOWEST_RATE):
+                answer = await call
+        except TimeoutError:
+            if clock() >= self._silent_until:
+                self._silent_until = clock() + SILENT_SECONDS
+            raise
+        self._silent_until = 0.0
+        return answer
+
     async def _require_ours(self, name: str, size: int) -> None:
         """Raise Unavailable unless the existing object `name` has `size` bytes. If it has, an earlier attempt
         of this request stored it, and only the answer was lost."""
         try:
-            stat = await obstore.head_async(self._store, PREFIX + name)
+            stat = await self._ask(obstore.head_async(self._store, PREFIX + name))
         except (BaseError, OSError) as error:
             raise _to_unavailable(error) from None
         if stat["size"] != size:
@@ -293,9 +319,11 @@ def _consume_error(task: asyncio.Task[None]) -> None:
 def _to_unavailable(error: Exception) -> Unavailable:
     """The error that the client gets. The details are only in the log."""
     LOG.warning("object store: %s", _first_line(error))
-    return Unavailable("the object store does not answer; try again")
+    return Unavailable("the object store of this server does not answer; try again later")
 
 
 def _first_line(error: Exception) -> str:
     """The first line of the library's error, without its debug output."""
+    if isinstance(error, TimeoutError):
+        return "it accepts requests and does not answer them in time"
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

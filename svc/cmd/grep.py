@@ -16,7 +16,8 @@ from localstore.core.words import count as count_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.values import TYPED
 from svc.console import Column, Out, answers
-from svc.flows.search.lines import Pattern, TextLine, compile_pattern
+from svc.flows.search.context import Around, FoundLine, ShownLine, add_context
+from svc.flows.search.lines import Pattern, compile_pattern
 from svc.flows.search.texts import SearchTexts
 
 T = TypeVar("T")
@@ -49,6 +50,15 @@ def grep(
     numbers: Annotated[
         bool, typer.Option("-n", "--line-number", help="With line numbers, as without this option")
     ] = False,
+    after: Annotated[
+        int, typer.Option("-A", "--after-context", min=0, metavar="N", help="With N lines after each match")
+    ] = 0,
+    before: Annotated[
+        int, typer.Option("-B", "--before-context", min=0, metavar="N", help="With N lines before each match")
+    ] = 0,
+    context: Annotated[
+        int, typer.Option("-C", "--context", min=0, metavar="N", help="With N lines before and after")
+    ] = 0,
     limit: Annotated[
         int | None, typer.Option("-L", "--limit", min=1, metavar="N", help="At most this many")
     ] = None,
@@ -67,12 +77,16 @@ def grep(
     svc grep 'def [a-z_]+'
     svc grep -i todo src '*.md'
     svc grep -Fw 'a.b' v1.0
+    svc grep -C 2 'raise NotFound' -- '*.py'
     svc grep main HEAD~2 -- src
     svc grep -l licence -R alice/notes
     svc grep todo --jq 'map(.path) | unique | .[]'
     """
     if names and count:
         raise UsageError("-l prints paths and -c counts; use one of them")
+    around = Around(before or context, after or context)
+    if any(around) and (names or count or ctx.out.format.as_data):
+        raise UsageError("-A, -B and -C print lines around a match; leave them out with -l, -c and data")
     compiled = compile_pattern(pattern, fixed=fixed, ignore_case=ignore_case, whole_words=whole_words)
     texts = SearchTexts(ctx.obj, *_split(ctx, seal, paths or []))
     with closing(texts.read()) as files:
@@ -81,8 +95,8 @@ def grep(
             matches = _Limited(_count(files, compiled, first=names), limit)
             _print_counts(ctx.out, matches, names)
         else:
-            matches = _Limited(_find(files, compiled), limit)
-            _print_lines(ctx.out, matches, compiled)
+            matches = _Limited(_find(files, compiled, any(around)), limit)
+            _print_lines(ctx.out, matches, compiled, around)
     _note_skipped(ctx.out, texts.skipped)
     if matches.is_cut:
         ctx.out.note(f"only the first {limit} are printed, and more match; --limit N prints N")
@@ -125,10 +139,14 @@ def _split(ctx: Ctx, seal: str, paths: list[str]) -> tuple[str, list[str]]:
     return before[0], [*before[1:], *named]
 
 
-def _find(files: Iterable[tuple[str, str]], pattern: Pattern) -> Iterator[tuple[str, TextLine]]:
+def _find(files: Iterable[tuple[str, str]], pattern: Pattern, whole: bool) -> Iterator[FoundLine]:
+    """Yields the lines that match; with `whole`, each with all lines of its file."""
     for path, text in files:
+        lines = text.split("\n") if whole else []
+        if lines and not lines[-1]:
+            lines.pop()
         for line in pattern.lines_of(text):
-            yield path, line
+            yield FoundLine(path, line, lines)
 
 
 def _count(files: Iterable[tuple[str, str]], pattern: Pattern, *, first: bool) -> Iterator[tuple[str, int]]:
@@ -149,23 +167,45 @@ def _print_counts(out: Out, matches: Iterable[tuple[str, int]], names: bool) -> 
     out.stream(f"{_path(out, path)}{'' if names else f':{number}'}\n" for path, number in matches)
 
 
-def _print_lines(out: Out, matches: Iterable[tuple[str, TextLine]], pattern: Pattern) -> None:
+def _print_lines(out: Out, matches: Iterable[FoundLine], pattern: Pattern, around: Around) -> None:
     if out.format.as_data:
-        out.rows(({"path": path, "line": line.number, "text": line.text} for path, line in matches), LINES)
-    elif out.terminal:
-        groups = enumerate(groupby(matches, itemgetter(0)))
+        rows = ({"path": path, "line": line.number, "text": line.text} for path, line, _ in matches)
+        out.rows(rows, LINES)
+        return
+    files = enumerate(groupby(matches, itemgetter(0)))
+    if out.terminal:
         out.stream(
-            ("\n" if at else "") + _block(out, path, (line for _, line in lines), pattern)
-            for at, (path, lines) in groups
+            ("\n" if at else "") + _block(out, path, add_context(matching, around), pattern)
+            for at, (path, matching) in files
         )
     else:
-        out.stream(f"{path}:{line.number}:{line.text}\n" for path, line in matches)
+        parting = "--\n" if any(around) else ""
+        out.stream(
+            (parting if at and not nth else "") + _plain_line(path, row)
+            for at, (path, matching) in files
+            for nth, row in enumerate(add_context(matching, around))
+        )
 
 
-def _block(out: Out, path: str, lines: Iterable[TextLine], pattern: Pattern) -> str:
-    """Return the matching lines of one file, below its path, for a terminal."""
-    rows = (f"{out.style(f'{line.number}:', NUMBER)}{_mark(out, line.text, pattern)}\n" for line in lines)
-    return f"{_path(out, path)}\n{''.join(rows)}"
+def _plain_line(path: str, row: ShownLine | None) -> str:
+    if row is None:
+        return "--\n"
+    sign = ":" if row.matches else "-"
+    return f"{path}{sign}{row.line.number}{sign}{row.line.text}\n"
+
+
+def _block(out: Out, path: str, rows: Iterable[ShownLine | None], pattern: Pattern) -> str:
+    """Return the lines of one file, below its path, for a terminal."""
+    return f"{_path(out, path)}\n{''.join(_terminal_line(out, row, pattern) for row in rows)}"
+
+
+def _terminal_line(out: Out, row: ShownLine | None, pattern: Pattern) -> str:
+    if row is None:
+        return f"{out.style('--', NUMBER)}\n"
+    number, text = row.line
+    if row.matches:
+        return f"{out.style(f'{number}:', NUMBER)}{_mark(out, text, pattern)}\n"
+    return f"{out.style(f'{number}-', NUMBER)}{_safe(text)}\n"
 
 
 def _mark(out: Out, text: str, pattern: Pattern) -> str:

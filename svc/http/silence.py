@@ -18,13 +18,14 @@ from time import monotonic
 
 import httpcore
 
-from svc.http.connection_limits import WAIT_SECONDS, ConnectionLimitExceeded
+from svc.http.connection_limits import ConnectionLimitExceeded
 
 SILENT_SECONDS = 8.0  # without a byte in either direction
 ASKING_SECONDS = 5.0  # that the server has to say that it works
 # For which what was sent may not leave this machine, or an answer that has begun may pause, though the
 # server works
 STUCK_SECONDS = 60.0
+ANSWER_SECONDS = 120.0  # for which a server that works may not answer, as while it seals a large tree
 AT_ONCE = 0.001  # seconds in which a read tells whether something is there already
 
 
@@ -43,7 +44,7 @@ def read(
 ) -> bytes:
     """Wait for data from the server and return it. Raises ServerSilent if the server does not work,
     ReadTimeout if the request does not reach it or the rest of an answer does not arrive. Raises
-    ConnectionLimitExceeded if the server works for WAIT_SECONDS without answering.
+    ConnectionLimitExceeded if the server works for ANSWER_SECONDS without answering.
 
     `receive` is called with a number of seconds and waits that long for data. `unsent` returns the number of
     bytes that have not left this machine. `works` asks the server, on another connection, whether it works.
@@ -69,8 +70,8 @@ def read(
             raise httpcore.ReadTimeout("what was sent does not arrive")
         if answering and now - began >= STUCK_SECONDS:
             raise httpcore.ReadTimeout("the rest of the answer does not arrive")
-        if now - began >= WAIT_SECONDS:
-            raise ConnectionLimitExceeded(f"works and has not answered for {WAIT_SECONDS:g} s")
+        if now - began >= ANSWER_SECONDS:
+            raise ConnectionLimitExceeded(f"works and has not answered for {ANSWER_SECONDS:g} s")
 
 
 def unsent(line: socket.socket) -> int:

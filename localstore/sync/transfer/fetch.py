@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from localstore.core.errors import DigestMismatch, Invalid, ServerMisbehaved
 from localstore.core.model.limits import MIB
 from localstore.core.storage.pack import Frame, PackReader
 from localstore.record.objects import Objects
@@ -49,16 +50,28 @@ def _one_answer(
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yields (digest, bytes) of the objects of one answer, and removes them from `missing`."""
     frames: list[Frame] = []
-    reader = PackReader()
-    for piece in transport.fetch_pack(list(missing)):
-        for frame in reader.feed(piece):
-            objects = [(name, bytes(data)) for name, data in frame.objects()]
-            if keep is not None:
-                frames.append(frame)
-            for name, data in objects:
-                if name in missing:
-                    del missing[name]
-                    yield name, data
-    reader.close()
+    for frame, objects in verified_frames(transport.fetch_pack(list(missing))):
+        if keep is not None:
+            frames.append(frame)
+        for name, data in objects:
+            if name in missing:
+                del missing[name]
+                yield name, data
     if keep is not None and frames:
         keep.add_frames(frames)
+
+
+def verified_frames(pieces: Iterable[bytes]) -> Iterator[tuple[Frame, list[tuple[bytes, bytes]]]]:
+    """Yields each frame of a pack that arrives in `pieces`, with its verified objects (digest, bytes). Raises
+    ServerMisbehaved for damaged bytes."""
+    reader = PackReader()
+    try:
+        for piece in pieces:
+            for frame in reader.feed(piece):
+                yield frame, [(name, bytes(data)) for name, data in frame.objects()]
+        reader.close()
+    except (DigestMismatch, Invalid) as error:
+        raise ServerMisbehaved(
+            f"the server sent damaged bytes ({error.detail}), and they were not written; try again, and if "
+            "it stays so, tell the operator of the server, who runs: relay audit"
+        ) from None

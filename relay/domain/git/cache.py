@@ -35,6 +35,7 @@ _RECORD = SEAL_BYTES + 2 * ID_BYTES
 _PIECE = 1 << 20
 _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = false\n\tbare = true\n"
 _REFUSAL_SECONDS = 24 * 3600
+_FAULT_SECONDS = 60.0
 
 
 class Exported(NamedTuple):
@@ -102,6 +103,23 @@ class Cache:
             if path.stat().st_mtime > time.time() - _REFUSAL_SECONDS:
                 return _read_text(path)
         return None
+
+    def read_fault(self) -> str | None:
+        """Read which fault stopped the last build. Returns None if there was none, or if the fault is older
+        than a minute, because what was lost may be back."""
+        path = self.root / f"{self.repo_id}.fault"
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_mtime > time.time() - _FAULT_SECONDS:
+                return _read_text(path)
+        return None
+
+    def record_fault(self, why: str | None) -> None:
+        """Record which fault stopped a build. None: none did."""
+        path = self.root / f"{self.repo_id}.fault"
+        if why is not None:
+            _replace(path, why.encode())
+        else:
+            path.unlink(missing_ok=True)
 
     def mark_read(self) -> None:
         """Record that the cache is read now. The caches that were read least recently are deleted first."""
@@ -253,9 +271,9 @@ class Cache:
         _replace(self.root / f"{self.repo_id}.refused", why.encode())
 
     def forget(self) -> None:
-        """Delete the lock files and the record of a refused build (`refuse`), for a repository that no longer
+        """Delete the lock files and the records of failed builds, for a repository that no longer
         exists."""
-        for suffix in ("lock", "readers", "refused"):
+        for suffix in ("lock", "readers", "refused", "fault"):
             (self.root / f"{self.repo_id}.{suffix}").unlink(missing_ok=True)
 
 

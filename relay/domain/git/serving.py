@@ -157,6 +157,8 @@ async def _add_job(node: Node, repo_id: str) -> None:
 async def _is_current(view: View, cache: Cache) -> bool:
     if (why := cache.refusal()) is not None:
         raise TooLarge(why)
+    if (fault := cache.read_fault()) is not None:
+        raise Unavailable(f"this repository cannot be made ready for git: {fault}")
     async with view.read() as tx:
         refs = await refs_of(tx, view)
     return cache.read_fingerprint() == fingerprint_of(view.repo.default_branch, refs)
@@ -169,12 +171,16 @@ async def carry_on(node: Node, repo_id: str) -> None:
     try:
         view = await whole_view(node, repo_id)
         added = await build(view, cache, node.config.git_cache)
+        await process.in_build(cache.record_fault, None)
     except Unfinished:
         await _add_job(node, repo_id)
     except TooLarge as error:
         await process.in_build(cache.refuse, error.detail)
     except NotFound:
         return
+    except Unavailable as error:  # such as a lost pack; the job is tried again
+        await process.in_build(cache.record_fault, error.detail)
+        raise
     else:
         if added > MUCH:  # what is little is left to the hourly sweep, which looks at all of them
             await process.in_build(_make_room, node, repo_id)

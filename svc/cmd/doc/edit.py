@@ -13,7 +13,7 @@ from localstore.core.document.content import encode
 from localstore.core.errors import SvcError, UsageError
 from localstore.core.model.document import Document, DocumentArchived
 from localstore.core.model.limits import JSON_BODY
-from svc.cmd.doc.words import COLUMNS, AsJson, File, Id, content_of, documents_of
+from svc.cmd.doc.words import COLUMNS, AsJson, File, Id, content_of, documents_of, names_json
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.editor import draft
 from svc.cmd.frame.queueing import print_queued
@@ -48,6 +48,8 @@ def edit(
     with explained_missing(id):
         view = place.look(id)
     old = view.document
+    if isinstance(content, str) and file is not None and not names_json(file, as_json):
+        content = _of_same_kind(content, old)
     if old.archived:
         raise DocumentArchived(old.title, old.id)
     queued: Queued | None = None
@@ -72,6 +74,18 @@ def edit(
         return
     both = "; what others changed meanwhile is in it too" if _others_wrote(old, document) else ""
     ctx.out.done(f"Changed {document.title}{both}", document, COLUMNS, Document, value=document.id)
+
+
+def _of_same_kind(text: str, old: Document) -> object:
+    """Return the content of a file that replaces the content of `old`. It is JSON if that is JSON: a text in
+    its place would take what others change meanwhile with it. Raises UsageError if it is not JSON."""
+    if old.content is None or not is_json(old.content):
+        return text
+    try:
+        return checked_content(parse_content(text, json=True))
+    except UsageError as error:
+        error.detail = f"{error.detail}; the document {old.title} is JSON: write JSON, or create another one"
+        raise
 
 
 def _others_wrote(old: Document, new: Document) -> bool:

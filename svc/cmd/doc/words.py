@@ -46,7 +46,12 @@ def content_of(file: str | None, as_json: bool) -> Any:
     text = text_of(None, file, ("--file", "--file"), "the content", JSON_BODY)
     if text is None or file is None:
         return None
-    return parse_content(text, as_json or file.endswith(".json"))
+    return parse_content(text, names_json(file, as_json))
+
+
+def names_json(file: str, as_json: bool) -> bool:
+    """Return whether the name of the file, or --as-json, says that its content is JSON."""
+    return as_json or file.endswith(".json")
 
 
 def documents_of(ctx: Ctx, document_id: str) -> Documents:

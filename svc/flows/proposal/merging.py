@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from localstore.core import seal as seals
-from localstore.core.encoding import b64u, digest, unb64u
+from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.merge.moves import Moves, searches
@@ -23,12 +23,12 @@ from localstore.core.model.merge import MergeSeal, PreparedMerge, Strategy
 from localstore.core.model.proposal import Proposal
 from localstore.core.paths import terminal_safe
 from localstore.core.seal import MergeOrigin, SealPayload
-from localstore.core.storage.pack import PackReader
 from localstore.core.tree import Hidden, TreeEntry
 from localstore.core.tree.read import Change
 from localstore.record.database import SealedFile
 from localstore.sync import verify
 from localstore.sync.sealed_tree import changes_between
+from localstore.sync.transfer.fetch import verified_frames
 from localstore.sync.verify import Shown
 from svc.api import Api
 from svc.flows.history.ancestry import VerifiedSeals, require_bases
@@ -112,12 +112,9 @@ class VerifiedObjects:
         missing = [name for name in dict.fromkeys(digests) if name not in self.texts]
         for start in range(0, len(missing), TEXTS_AT_ONCE):
             group = missing[start : start + TEXTS_AT_ONCE]
-            reader = PackReader()
             with self._api.payload.get_pack(self.repo_id, group) as pieces:
-                for piece in pieces:
-                    for frame in reader.feed(piece):
-                        self.texts |= {digest(bytes(data)): bytes(data) for _, data in frame.objects()}
-            reader.close()
+                for _, objects in verified_frames(pieces):
+                    self.texts |= dict(objects)
         if any(name not in self.texts for name in missing):
             raise ServerMisbehaved("the server did not send a text that the merge joins; nothing was signed")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.server
 import os
+import socket
 import threading
 from collections.abc import Iterator
 
@@ -16,10 +17,12 @@ from localstore.core.errors import Unavailable
 from localstore.core.model.limits import MIB
 from relay.base.environment import StartRefused
 from relay.config import S3
+from relay.objects import s3
 from relay.objects.backend import PackGone
 from relay.objects.s3 import PART_BYTES, S3Packs
 from relay.objects.store import ObjectStore
 from tests import buckets
+from tests.patience import PATIENCE
 from tests.relay.node_fixture import database, make_account, make_repo
 
 
@@ -165,3 +168,31 @@ async def test_a_store_without_conditional_put_works_emulated_only(without_condi
     packs = S3Packs(without_conditions, "emulated")
     await packs.open("x")
     assert len(await packs.append([b"stored"])) == 1
+
+
+async def test_a_store_that_never_answers_is_given_up_soon_and_sooner_the_next_time(monkeypatch):
+    packs = await buckets.packs()
+    monkeypatch.setattr(s3, "ANSWER_SECONDS", 0.4)
+    monkeypatch.setattr(s3, "SILENT_ANSWER_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        where = S3(f"http://127.0.0.1:{port}", "packs", "us-east-1", None, None)
+        hanging = S3Packs(where, "emulated")
+        clock, waited = asyncio.get_running_loop().time, []
+        calls = (
+            hanging.check(),
+            hanging.append([b"x"]),
+            hanging.read("name", [(0, 1)]),
+            hanging.delete(["name"]),
+        )
+        for call in calls:
+            began = clock()
+            with pytest.raises(Unavailable, match="does not answer; try again later"):
+                await call
+            waited.append(clock() - began)
+        assert 0.3 < waited[0] < PATIENCE
+        assert max(waited[1:]) < 0.4 + PATIENCE / 10
+        monkeypatch.setattr(s3, "START_SECONDS", 0.2)
+        with pytest.raises(StartRefused, match="does not answer them in time"):
+            await hanging.open("node")
+    await packs.check()

@@ -89,3 +89,17 @@ def test_a_damaged_file_of_documents_is_one_error(svc: Svc, document: str) -> No
     answer = svc("doc", "view", document)
     assert answer.code == 1
     assert "put back a copy of it" in answer.err and "something broke" not in answer.err
+
+
+def test_a_file_without_json_in_its_name_keeps_a_document_json(svc: Svc) -> None:
+    """Else it would become one text, and what others change meanwhile would go with the former content."""
+    Path("plan.json").write_text('{"tasks": ["one", "two"]}')
+    made = json.loads(svc("doc", "create", "Plan", "--local", "-F", "plan.json", "--json", "id").out)["id"]
+    Path("edited").write_text('{"tasks": ["one", "two", "three"]}')
+    assert svc("doc", "edit", made, "-F", "edited").code == 0
+    content = json.loads(svc("doc", "view", made, "--json", "content").out)["content"]
+    assert content == {"tasks": ["one", "two", "three"]}
+    Path("edited").write_text("no JSON")
+    told = svc("doc", "edit", made, "-F", "edited")
+    assert (told.code, "the document Plan is JSON: write JSON" in told.err) == (2, True)
+    assert json.loads(svc("doc", "view", made, "--json", "content").out)["content"] == content

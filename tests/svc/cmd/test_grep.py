@@ -283,3 +283,18 @@ def test_head_ends_it_quietly_and_ctrl_c_a_slow_pattern(folder: Svc) -> None:
     out, err = slow.communicate(timeout=PATIENCE)
     assert (slow.returncode, out) == (130, "")
     assert re.search("^svc: interrupted", err)
+
+
+def test_lines_around_a_match_are_printed_as_git_prints_them(folder: Svc) -> None:
+    Path("README.md").write_text("1\n2 main\n3\n4\n5\n6 main\n7\n")
+    assert folder("grep", "-C", "1", "main").out == (
+        "README.md-1-1\nREADME.md:2:2 main\nREADME.md-3-3\n--\n"
+        "README.md-5-5\nREADME.md:6:6 main\nREADME.md-7-7\n--\n"
+        "src/main.py:1:def main():\nsrc/main.py-2-    return 4\nsrc/main.py-3-\n"
+        "src/main.py:4:# no end: main\n"
+    )
+    assert folder("grep", "-A", "1", "-L", "1", "main").out == "README.md:2:2 main\nREADME.md-3-3\n"
+    assert folder("grep", "-B", "1", "6", "README.md").out == "README.md-5-5\nREADME.md:6:6 main\n"
+    for words in (("-l",), ("-c",), ("--json",)):
+        told = folder("grep", "-C", "1", *words, "main")
+        assert (told.code, "lines around a match" in told.err) == (2, True)

@@ -209,7 +209,7 @@ def test_a_line_on_which_nothing_leaves_is_tried_once_more(monkeypatch: pytest.M
 
 
 def test_a_server_that_works_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silence, "WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(silence, "ANSWER_SECONDS", 0.5)
     with (
         serving(after(30), works=True) as server,
         pytest.raises(ServerUnreachable, match="works and has not answered for"),
