@@ -18,7 +18,7 @@ from textual.strip import Strip
 
 from localstore.core.errors import Invalid
 from tests.svc.conftest import Svc
-from tests.tui.test_app import press, project, settle
+from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 from tui.display.looks import BLANK, Cell
 from tui.display.screen import Overlay, Screen
@@ -203,3 +203,37 @@ def test_cells_below_pixels_are_written_again() -> None:
     assert "\x1b[K" in text
     assert screen.rows()[0] == [BLANK] * 10
     assert screen.update({0: [(0, [Cell("x", BLANK.look)] + [BLANK] * 9)]}).count("x") == 1
+
+
+@pytest.mark.parametrize("width", [80, 120])
+async def test_pictures_of_a_seal(
+    project: str, alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.delenv("NO_COLOR")
+    Path("red.png").write_bytes(png())
+    assert alice("push", "-m", "Small").code == 0
+    Path("red.png").write_bytes(png(60, 30))
+    Path("data.bin").write_bytes(bytes(range(256)) * 12)
+    Path("src/main.py").write_text("def main():\n    return 9\n")
+    assert alice("push", "-m", "Large").code == 0
+    app = open_app()
+    async with app.run_test(size=(width, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2", "h")
+        await sees(pilot, "Large")
+        await press(pilot, "enter")
+        await sees(pilot, "return 9")
+        await press(pilot, "right_curly_bracket")
+        await sees(pilot, "binary file: 256 B → 3.0 KiB")
+        assert not app.screen.query_one(Picture).display
+        await press(pilot, "right_curly_bracket")
+        await sees(pilot, "picture: png 40×20, ", " → png 60×30, ")
+        for _ in range(50):
+            await settle(pilot)
+            if app.screen.query_one(Picture).image is not None:
+                break
+        image = app.screen.query_one(Picture).image
+        assert image is not None and (image.full_width, image.full_height) == (60, 30)
+        await press(pilot, "left_curly_bracket", "left_curly_bracket")
+        await sees(pilot, "return 9")
+        assert not app.screen.query_one(Picture).display

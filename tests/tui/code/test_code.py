@@ -320,8 +320,56 @@ async def test_a_pane_says_that_it_asks_for_another_file(
         await opened(pilot, "t", *"main", "enter")
         await sees(pilot, "return 2")
         monkeypatch.setattr(contents, "file", late)
-        await pilot.press("escape", "escape", "G", "enter")
+        await pilot.press("escape", "G", "enter")
         text = await sees(pilot, " data.bin", "◐ asking the server")
         assert "return 2" not in text
         comes.set()
         await sees(pilot, "256 B · not text")
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+async def test_a_history_names_the_authors(project: str, open_app: Open, width: int) -> None:
+    async with open_app().run_test(size=(width, 30)) as pilot:
+        await opened(pilot, "t", *"main", "enter", "h")
+        text = await sees(pilot, "history of src/main.py", "Second")
+        assert re.search(r"Second +@t-test", text), text
+
+
+async def test_a_found_file_is_revealed_in_the_tree_as_it_is(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    for path in ("docs/guide/deep/here.md", "lib/a.py"):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text("x\n")
+    assert alice("push", "-m", "Third").code == 0
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await opened(pilot, "g", "j", "l")  # unfolds lib
+        await sees(pilot, "▾ lib/", "    a.py")
+        await press(pilot, "t", *"here", "enter")
+        text = await sees(
+            pilot, "▌        here.md", "▾ docs/", "▾ guide/", "▾ deep/", "▾ lib/", "    a.py", "▸ src/"
+        )
+        assert "../" not in text
+        await press(pilot, "escape", "h")
+        await sees(pilot, "history of")
+        await pilot.press("escape", "escape")
+        text = await press(pilot, "t", *"main", "enter")
+        await sees(pilot, "    main.py", "return 2", "▾ docs/", "▾ lib/", "▾ src/")
+
+
+async def test_the_position_counts_what_is_shown_of_markdown(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    Path("long.md").write_text("# Title\n\n" + "word " * 60 + "\n\n- a\n- b\n")
+    assert alice("push", "-m", "Third").code == 0
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await opened(pilot, "t", *"long", "enter")
+        text = await sees(pilot, "long.md ─", "• a")
+        assert "of 6 ─╯" not in text and "lines" not in text
+        await press(pilot, "v")
+        await sees(pilot, "long.md · 6 lines", " 1 of 6 ─╯")
+        await press(pilot, "v")
+        assert "lines" not in await sees(pilot, "• a")
+        await pilot.resize_terminal(80, 24)
+        await press(pilot, "v", "j")
+        await sees(pilot, "2 of 6 lines")

@@ -80,7 +80,7 @@ async def test_a_sealed_text_that_comes_late_hides_no_live_one(
         await press(pilot, "t")
         await press(pilot, *"main", "enter")
         (watched / "src/main.py").write_text("def main():\n    return 3\n")
-        await sees(pilot, "return 3", "live, 2 lines")
+        await sees(pilot, "return 3", "live, 1 of 2 lines")
         assert late
         for paint in late:
             paint()

@@ -17,7 +17,8 @@ from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.repo import Repo
 from tui.actions import Action
 from tui.changed import counts_of, sign_of
-from tui.screens.base import TWO_PANES, Base
+from tui.screens.base import TWO_PANES
+from tui.screens.code.changed_bytes import ChangedBytes
 from tui.screens.code.changed_tree import Changes, FileTree, TreeKey, TreeRows
 from tui.screens.code.differing import DIFF_ACTIONS, Differing
 from tui.screens.split import REST, STEP
@@ -26,6 +27,7 @@ from tui.widgets.diff import BESIDE, Diff
 from tui.widgets.frame import Line
 from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Lines
+from tui.widgets.picture import Picture
 
 GLIMPSE = 128 * 1024  # characters of a patch that are shown while the cursor is among the files
 SHARE, LEAST = 30, 30  # hundredths of the width that the files take, and columns at least
@@ -45,7 +47,7 @@ _DIFF = tuple(
 CHANGES = (*_TREE, *_DIFF)
 
 
-class ChangedFiles(Differing, Base):
+class ChangedFiles(Differing, ChangedBytes):
     """A screen with changed files as a tree, and the changes of the file under the cursor beside it. On less
     than 100 columns it shows only the changes, and a key switches to the tree. Subclasses define `new_seal`,
     request the changes, and pass them to `show_changes`."""
@@ -120,6 +122,9 @@ class ChangedFiles(Differing, Base):
             with Vertical(id="changes"):
                 yield Line(id="file")
                 yield Diff(id="diff", heads=False)
+                drawing = Picture(id="picture")
+                drawing.display = drawing.can_focus = False
+                yield drawing
 
     def content(self) -> ComposeResult:
         yield from self.files_and_changes()
@@ -150,6 +155,7 @@ class ChangedFiles(Differing, Base):
             self.show_file(place or 0)
         else:
             self.diff.show_files(())
+            self.show_bytes(None)
         if first and len(self._changes) == 1 and self.svc.key_at < self._opened_at:
             self.set_focus(self.diff)
         self.show_frame()
@@ -279,6 +285,7 @@ class ChangedFiles(Differing, Base):
             self._unfold(file.path)
             self.listing.go_to(TreeKey("file", file.path))
         diff.show_files([self._glimpse(file) if self.listing.has_focus else file])
+        self.show_bytes(file)
         self.paint_notes()
         if before is None or before.path != file.path:
             diff.top = diff.shift = 0

@@ -254,10 +254,20 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             named = f"{title} · {words}" if title and words else title
             self.query_one("#file_pane", Pane).name_frame(named, file.position)
         else:
-            place = file.position if self._mode == "history" else words
+            place = self._position_of(file) or words
             room = max(self.app.size.width // 2, self.app.size.width - cell_len(title) - 4)
             right = (*fit(((place, "dim"),), room), (" ", "dim"))
             self.query_one("#file_title", Line).put(((f" {title}", "title"),), right)
+
+    def _position_of(self, file: Lines) -> str:
+        """Returns the position of the cursor in a history or a text, for a terminal without room for frames.
+        Returns "" if the pane of the file has something else to say."""
+        if self._mode == "history":
+            return file.position
+        if self.replaying or self._blamed is not None or not isinstance(file.rows, Source):
+            return ""
+        live = "live, " if self.path in self.unsealed else ""
+        return f"{live}{file.position} lines" if len(file.rows) != 1 else f"{live}1 line"
 
     def _head(self, title: str, words: str) -> None:
         self._headed = title, words
@@ -465,8 +475,6 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         if self._playing is not None:
             return
         self._repaint()
-        live = "live, " if self.path in self.unsealed else ""
-        self._title(f"{live}{len(lines)} line{'' if len(lines) == 1 else 's'}")
         self.go_to_line()
 
     def _repaint(self) -> None:
@@ -478,10 +486,19 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
                 page = self.texts.rows(self._blob.content or "", width, breaks=False)
                 rows_of_page = [item(("page", place), row) for place, row in enumerate(page)]
                 self.query_one("#file", Lines).show(sequence(rows_of_page))
+                self._count_lines()
                 return
             digits = 8 if self.wide else SHORT
             rows = Source(self._text, blame, self.svc.clock(), self.live_marks(), digits=digits)
             self.query_one("#file", Lines).show(rows)
+            self._count_lines()
+
+    def _count_lines(self) -> None:
+        """Write into the title how many lines the open text has. A page of Markdown has rows of its own, and
+        the position of the cursor counts these."""
+        live = "live" if self.path in self.unsealed else ""
+        count = "" if self._is_page else f"{len(self._text)} line{'' if len(self._text) == 1 else 's'}"
+        self._title(", ".join(words for words in (live, count) if words))
 
     @property
     def _is_page(self) -> bool:
@@ -620,7 +637,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
 
     def go_to_file(self, path: str) -> None:
         self.of.stay_in_code()
-        self._load_folder(path.rpartition("/")[0], ("file", path))
+        self.reveal(path)
         self.open_file(path)
         self._focus("file")
 

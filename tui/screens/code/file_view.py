@@ -48,6 +48,10 @@ class FileView(View):
         """Show a folder in the tree."""
         raise NotImplementedError
 
+    def reveal(self, path: str) -> None:
+        """Move the cursor of the tree to a file."""
+        raise NotImplementedError
+
     def _paint_tree(self, cursor: Hashable | None = None) -> None:
         raise NotImplementedError
 

@@ -29,6 +29,7 @@ class FolderTree(Live):
         self._tree: Tree | None = None  # of `folder`; None until it is read
         self._unfolded: dict[str, Tree | None] = {}  # folders unfolded in place, by path; None until read
         self._sizes: dict[str, int] = {}  # of the files in the tree, by path
+        self._revealed = ""  # the file whose row the cursor goes to once it is there
 
     def _rest(self) -> None:
         """Called when the cursor has moved to an entry. If it stays there for a moment, a preview of the
@@ -47,6 +48,7 @@ class FolderTree(Live):
             return
         if folder != self.folder:
             self._unfolded.clear()
+            self._revealed = ""
 
         def paint(tree: Tree, at: float) -> None:
             self.folder, self._tree = folder, tree
@@ -73,6 +75,8 @@ class FolderTree(Live):
         items = [Item(("up", ""), (("  ../", "dim"),))] if self.folder else []
         self._sizes = {}
         self._add_entries(items, self.folder, self._tree, 0)
+        if self._revealed in self._sizes:
+            cursor, self._revealed = ("file", self._revealed), ""
         self.query_one("#tree", Lines).show(sequence(items), cursor)
         self._arrange()
         self._rest()
@@ -97,6 +101,24 @@ class FolderTree(Live):
                 self._add_entries(items, path, self._unfolded[path], depth + 1)
 
     # --- unfolding
+
+    def reveal(self, path: str) -> None:
+        """Move the cursor of the tree to a file. Folders around it are unfolded in place, and the others stay
+        as they are. A file that is not below the folder of the tree is shown in the tree of all files."""
+        folder = self.folder if path.startswith(f"{self.folder}/") else ""
+        if folder != self.folder:
+            self._load_folder(folder)
+        steps = path.split("/")[:-1]
+        around = ["/".join(steps[: depth + 1]) for depth in range(len(steps))]
+        self._revealed = path
+        for unfolded in around:
+            if len(unfolded) > len(folder) and unfolded not in self._unfolded:
+                self._unfolded[unfolded] = None
+                self._load_unfolded(unfolded)
+        if self._tree is None:
+            self._load_folder(self.folder)
+        else:
+            self._paint_tree()
 
     def do_unfold(self) -> None:
         """In the tree, unfold the folder under the cursor, or open the file. In a text, scroll right."""

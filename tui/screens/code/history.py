@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from rich.cells import cell_len
 from textual.timer import Timer
 
 from localstore.core.model.history import ChangedFile, Compare, SealSummary
@@ -14,7 +15,7 @@ from tui.screens.code.differing import Differing
 from tui.screens.code.file_view import FileView
 from tui.screens.code.seal_rows import names_of, seal_rows, subject_of
 from tui.screens.split import NARROW, REST
-from tui.text import Part, brief, safe
+from tui.text import Part, brief, fit, safe
 from tui.widgets.diff import Diff
 from tui.widgets.framed import Pane, draw_frame
 from tui.widgets.lines import Item, Lines, sequence
@@ -22,6 +23,7 @@ from tui.widgets.lines import Item, Lines, sequence
 SHARE = 42  # hundredths of the width that the seals take beside what one of them changed
 NAMES = 2  # branches and tags that are named on the row of a seal
 COLOURED = 3  # files of a seal that get their colours
+AUTHOR, SHORT_AUTHOR = 16, 9  # columns of an author at most, and where there is little room
 MESSAGE = 12  # rows of a message that are shown above the changes
 
 
@@ -162,8 +164,10 @@ class History(Differing, FileView):
         width = self.app.size.width
         narrow = (width * SHARE // 100 if self.wide else width) < NARROW
         names, now = names_of(self.of.refs), self.svc.clock()
+        authors = [f"@{safe(seal.provenance.who.handle or '?')}" for seal in self._seals]
+        room = min(SHORT_AUTHOR if narrow else AUTHOR, max(map(cell_len, authors), default=0))
         rows = []
-        for seal in self._seals:
+        for seal, author in zip(self._seals, authors, strict=True):
             merge: Part = ("⑂ " if seal.merged else "", "dim")
             words = (
                 (f"{seal.id[:8]} ", "accent"),
@@ -171,8 +175,9 @@ class History(Differing, FileView):
                 *names.get(seal.id, ())[: 1 if narrow else NAMES],
                 subject_of(seal),
             )
-            who = "" if narrow else f"@{safe(seal.provenance.who.handle or '?')} "
-            rows.append(Item(seal.id, words, ((who, "dim"), (f"{brief(seal.created_at, now):>4} ", "dim"))))
+            fitting = "".join(text for text, _ in fit(((author, "person"),), room))
+            who: Part = (f"{fitting}{' ' * (room - cell_len(fitting))} ", "person")
+            rows.append(Item(seal.id, words, (who, (f"{brief(seal.created_at, now):>4} ", "dim"))))
         self.query_one("#file", Lines).show(sequence(rows), cursor)
         of = safe(self.path or self.of.repo.name)
         self._head(f"history of {of} · {safe(self.of.ref_name)}", "")

@@ -304,7 +304,7 @@ class Live(FileView):
             return
         self._goto = now.line
         if now.path != self.path or self._mode != "file":
-            self._load_folder(now.path.rpartition("/")[0], ("file", now.path))
+            self.reveal(now.path)
             self.open_file(now.path)
             self._focus("file")
         else:

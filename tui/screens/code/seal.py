@@ -41,6 +41,11 @@ class SealScreen(ChangedFiles):
     def new_seal(self) -> str:
         return self._seal
 
+    @property
+    def old_seal(self) -> str:
+        parents = self._checked.seal.parents if self._checked is not None else []
+        return parents[0] if parents else ""
+
     def whole_diff(self) -> str:
         return f"svc show {self._seal[:8]}"
 
@@ -77,6 +82,7 @@ class SealScreen(ChangedFiles):
         self._checked = checked
         self._paint_about()
         self.show_frame()
+        self.show_bytes_again()
 
     def _paint_changes(self, compare: Compare, at: float) -> None:
         self._compare = compare

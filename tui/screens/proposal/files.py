@@ -55,6 +55,10 @@ class Files(ChangedFiles, Remarking):
         return self._one.head_seal
 
     @property
+    def old_seal(self) -> str:
+        return self._one.merge_base or self._one.base_seal
+
+    @property
     def seen_paths(self) -> Collection[str]:
         return self._seen.paths if self._seen is not None else ()
 
