@@ -39,7 +39,7 @@ GATHER_SECONDS = 0.005
 IN_FLIGHT = 4  # objects being stored at once; these and the one being filled bound the memory
 PREFIX, OWNER = "packs/", "owner"
 START_SECONDS = 60.0  # for the questions at the start of a relay
-ANSWER_SECONDS, SLOWEST_RATE = 15.0, 1 * MIB  # for an answer of the store; bytes that add a second
+ANSWER_SECONDS, SLOWEST_RATE = 15.0, MIB // 4  # for an answer of the store; bytes that add a second
 # Once the store was silent, calls wait so long for SILENT_SECONDS, so that not every request waits in full
 SILENT_ANSWER_SECONDS, SILENT_SECONDS = 3.0, 30.0
 LOG = logging.getLogger(__name__)
