@@ -176,7 +176,9 @@ CLIENT: dict[str, Variable] = {
         "–", "What an agent calls its turn; the events of its changes carry it (header `Svc-Turn`)."
     ),
     "SVC_SSH": Variable("–", "Set by a relay for the processes of sessions over SSH."),
-    "SVC_TUI_NOTICE": Variable("–", "Set by the app when it opens again after a sign-in: what it says first."),
+    "SVC_TUI_NOTICE": Variable(
+        "–", "Set by the app when it opens again after a sign-in: what it says first."
+    ),
     "SVC_DEBUG": Variable("–", "`1` shows the traceback of an error."),
     "SVC_COMPLETE": Variable(
         "–", "Set by completion scripts: answer what can stand at the cursor, run nothing."
