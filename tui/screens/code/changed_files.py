@@ -16,7 +16,7 @@ from textual.timer import Timer
 from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.repo import Repo
 from tui.actions import Action
-from tui.changed import counts_of, sign_of
+from tui.changed import counts_of, glimpse_of, sign_of
 from tui.screens.base import TWO_PANES, Base
 from tui.screens.code.changed_tree import Changes, FileTree, TreeKey, TreeRows
 from tui.screens.code.differing import DIFF_ACTIONS, Differing
@@ -27,7 +27,6 @@ from tui.widgets.frame import Line
 from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Lines
 
-GLIMPSE = 128 * 1024  # characters of a patch that are shown while the cursor is among the files
 SHARE, LEAST = 30, 30  # hundredths of the width that the files take, and columns at least
 FRAME = 4  # columns of the frame of the changes, with a blank at each side
 MOST = 48  # columns of the files at most, unless the user makes them wider
@@ -133,6 +132,9 @@ class ChangedFiles(Differing, Base):
 
     def on_resize(self) -> None:
         self.place()
+
+    def on_unmount(self) -> None:
+        self._changes = Changes()  # a closed screen is freed when cycles are collected
 
     def show_changes(self, compare: Compare) -> None:
         """Show these changed files in the tree. The file whose changes were on the screen stays there. If
@@ -278,21 +280,13 @@ class ChangedFiles(Differing, Base):
         if follow:
             self._unfold(file.path)
             self.listing.go_to(TreeKey("file", file.path))
-        diff.show_files([self._glimpse(file) if self.listing.has_focus else file])
+        diff.show_files(glimpse_of([file]) if self.listing.has_focus else [file])
         self.paint_notes()
         if before is None or before.path != file.path:
             diff.top = diff.shift = 0
             diff.go(len(diff.rows) - 1 if end else 0, -1 if end else 1)
         self._say_where()
         self.colour(file, self.repo.id, self.new_seal)
-
-    def _glimpse(self, file: ChangedFile) -> ChangedFile:
-        """Returns the file with only the beginning of its changes, if they are very long. The rest is shown
-        once the changes get the focus."""
-        patch = file.patch or ""
-        if len(patch) <= GLIMPSE:
-            return file
-        return replace(file, patch=patch[: patch.rfind("\n", 0, GLIMPSE)])
 
     def _unfold(self, path: str) -> None:
         folders = {folder for folder in self._folded if path.startswith(f"{folder}/")}
