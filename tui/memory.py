@@ -1,4 +1,4 @@
-"""Adjusts the memory allocator and the garbage collector, because the app runs long and reads large answers.
+"""Keeps the memory of the app small, because it runs long and reads large answers.
 
 An answer of 5 MB is decoded, stored and shown in blocks of that size. After such a block has been freed for
 the first time, the C library of Linux takes later blocks of that size from its heaps, of which each thread
@@ -10,6 +10,10 @@ from __future__ import annotations
 import ctypes
 import gc
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
 
 # Bytes of a block that goes back to the system when it is freed; the C library begins with this limit.
 LARGE = 128 * 1024
@@ -24,3 +28,13 @@ def settle() -> None:
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, LARGE)
     gc.freeze()  # modules stay
     gc.set_threshold(COLLECTED_AFTER)
+
+
+def forget_painted(root: Widget) -> None:
+    """Forget the painted lines that Textual keeps of a widget and of all widgets in it. Call it when the
+    widget is not visible any more. The lines are painted again once it is visible. Textual keeps several
+    copies of a line, each with seven caches: about 1 MB for a screen or tab of a large terminal."""
+    from textual.widget import Widget
+
+    for widget in root.walk_children(Widget, with_self=True):
+        widget._styles_cache.clear()

@@ -16,6 +16,7 @@ from textual.widget import Widget
 
 from localstore.core.model.repo import Repo
 from tui.actions import Action, is_about_row, spell_key
+from tui.memory import forget_painted
 from tui.text import Part, safe
 from tui.texts import DETAILS, Texts
 from tui.widgets.frame import LIGHTS, OPENING_SECONDS, YES_OR_NO, Hints, Line, Prompt
@@ -103,6 +104,10 @@ class Base(Screen[None], inherit_bindings=False):
         if self.stale and self.in_front:
             self.stale = False
             self.news()
+
+    def on_screen_suspend(self) -> None:
+        if not isinstance(self.app.screen, Over):  # else this screen stays visible around it
+            forget_painted(self)
 
     @property
     def in_front(self) -> bool:

@@ -18,6 +18,7 @@ from localstore.core.model.repo import Repo
 from tui import contents, counted
 from tui.actions import Action
 from tui.counted import ItemCount
+from tui.memory import forget_painted
 from tui.reads import Read
 from tui.screens.base import READING_SECONDS
 from tui.screens.code.code import Code
@@ -240,6 +241,7 @@ class RepoScreen(RepoPage):
         self._origin = None
         if self.view is not None:
             self.view.display = False
+            forget_painted(self.view)
         self._tab = number
         if number not in self._views:
             self._views[number] = kind(self)

@@ -79,6 +79,10 @@ class Diff(Lines):
             self.show_files(())
             self._return_to = key
 
+    def on_unmount(self) -> None:
+        # Textual calls that of the base class by itself.
+        self._files = ()
+
     @property
     def files(self) -> tuple[ChangedFile, ...]:
         return self._files

@@ -157,6 +157,12 @@ class Lines(Framed, can_focus=True):
         """The number of rows that fit into the visible part."""
         return self.size.height // self.tall
 
+    def on_unmount(self) -> None:
+        # A closed screen is freed when cycles are collected, which may be much later. Its rows can be large.
+        self.rows = self._all = ()
+        self._headed, self._found = ((), []), ((), "", ())
+        self._sought, self._matched, self.cursor, self.top = [], NONE_MATCHED, 0, 0
+
     def stand(self, tall: int) -> None:
         """Show each row with this many lines (`tall`)."""
         if tall != self.tall:

@@ -10,14 +10,17 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widget import Widget
 
 from localstore.core.model.history import ChangedFile
 from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
-from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_app import press, project, sees, settle, soon
 from tui import contents
 from tui.app import SvcApp
+from tui.changed import GLIMPSE
 from tui.screens.code.seal import SealScreen
+from tui.screens.repo import RepoScreen
 from tui.tints import DARK_256
 from tui.widgets.coloured_file import colours_of
 from tui.widgets.diff import Diff
@@ -262,6 +265,51 @@ async def test_a_history_says_of_what_it_is_and_what_a_seal_says(
         text = await sees(pilot, " history of src/main.py · main", "1 of 3")
         assert next(row for row in text.splitlines() if "Third" in row).startswith("▌")
         assert next(row for row in text.splitlines() if "Second" in row).startswith(" ")
+
+
+async def test_a_history_keeps_the_beginning_of_long_changes_until_somebody_reads_them(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    lines = "".join(f"value_{number} = {number}\n" for number in range(20_000))
+    Path("src/main.py").write_text(lines)
+    assert alice("push", "-m", "Long").code == 0
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await opened(pilot, "t", *"main", "enter", "h")
+        await sees(pilot, "+value_0 = 0", "+20000")
+        diff = pilot.app.screen.query_one(Diff)
+        assert sum(len(file.patch or "") for file in diff.files) <= GLIMPSE < len(lines)
+        await press(pilot, "tab", "G")
+        await sees(pilot, "+value_19999 = 19999")
+        await press(pilot, "escape", "enter")
+        await sees(pilot, "1 of 1 file, 0 seen", "+20000")
+        closed = pilot.app.screen
+        of_closed = closed.query_one(Diff)
+        assert isinstance(closed, SealScreen) and len(of_closed.rows) > 1000
+        await press(pilot, "escape")
+        await sees(pilot, "history of src/main.py")
+        await soon(pilot, lambda: not closed.is_attached)
+        assert not len(of_closed.rows) and not of_closed.files, "a closed screen may be freed much later"
+
+
+async def test_lines_that_nobody_sees_are_not_kept_painted(project: str, open_app: Open) -> None:
+    def painted(widget: Widget) -> int:
+        return sum(len(part._styles_cache._cache) for part in widget.walk_children(Widget, with_self=True))
+
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await opened(pilot)
+        home, screen = pilot.app.screen_stack[1], pilot.app.screen
+        assert isinstance(screen, RepoScreen) and screen.view is not None
+        await soon(pilot, lambda: painted(home) == 0)
+        code = screen.view
+        assert painted(code)
+        await press(pilot, "question_mark")
+        await sees(pilot, "Everywhere")
+        assert painted(code), "a card leaves the screen below it visible"
+        await press(pilot, "escape", "1")
+        await soon(pilot, lambda: painted(code) == 0)
+        await press(pilot, "2")
+        await sees(pilot, "main.py" if code.folder else "src")
+        assert painted(code)
 
 
 async def test_changes_of_a_seal_have_colours_in_a_history(project: str, open_app: Open) -> None:

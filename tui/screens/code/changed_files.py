@@ -16,7 +16,7 @@ from textual.timer import Timer
 from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.repo import Repo
 from tui.actions import Action
-from tui.changed import counts_of, sign_of
+from tui.changed import counts_of, glimpse_of, sign_of
 from tui.screens.base import TWO_PANES
 from tui.screens.code.changed_bytes import ChangedBytes
 from tui.screens.code.changed_tree import Changes, FileTree, TreeKey, TreeRows
@@ -29,7 +29,6 @@ from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Lines
 from tui.widgets.picture import Picture
 
-GLIMPSE = 128 * 1024  # characters of a patch that are shown while the cursor is among the files
 SHARE, LEAST = 30, 30  # hundredths of the width that the files take, and columns at least
 FRAME = 4  # columns of the frame of the changes, with a blank at each side
 MOST = 48  # columns of the files at most, unless the user makes them wider
@@ -138,6 +137,9 @@ class ChangedFiles(Differing, ChangedBytes):
 
     def on_resize(self) -> None:
         self.place()
+
+    def on_unmount(self) -> None:
+        self._changes = Changes()  # a closed screen is freed when cycles are collected
 
     def show_changes(self, compare: Compare) -> None:
         """Show these changed files in the tree. The file whose changes were on the screen stays there. If
@@ -284,7 +286,7 @@ class ChangedFiles(Differing, ChangedBytes):
         if follow:
             self._unfold(file.path)
             self.listing.go_to(TreeKey("file", file.path))
-        diff.show_files([self._glimpse(file) if self.listing.has_focus else file])
+        diff.show_files(glimpse_of([file]) if self.listing.has_focus else [file])
         self.show_bytes(file)
         self.paint_notes()
         if before is None or before.path != file.path:
@@ -292,14 +294,6 @@ class ChangedFiles(Differing, ChangedBytes):
             diff.go(len(diff.rows) - 1 if end else 0, -1 if end else 1)
         self._say_where()
         self.colour(file, self.repo.id, self.new_seal)
-
-    def _glimpse(self, file: ChangedFile) -> ChangedFile:
-        """Returns the file with only the beginning of its changes, if they are very long. The rest is shown
-        once the changes get the focus."""
-        patch = file.patch or ""
-        if len(patch) <= GLIMPSE:
-            return file
-        return replace(file, patch=patch[: patch.rfind("\n", 0, GLIMPSE)])
 
     def _unfold(self, path: str) -> None:
         folders = {folder for folder in self._folded if path.startswith(f"{folder}/")}

@@ -278,6 +278,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self.of.show_keys()
         if self.query_one("#tree", Lines).has_focus:
             self._rest()  # a preview waits for the focus, which may come after the rows
+        elif self.diff.has_focus:
+            self.show_all_compared()
 
     def on_descendant_blur(self) -> None:
         self._frame()

@@ -11,9 +11,10 @@ from textual.timer import Timer
 
 from localstore.core.model.history import ChangedFile, Compare, SealSummary
 from tui import contents
+from tui.changed import glimpse_of
 from tui.screens.code.differing import Differing
 from tui.screens.code.file_view import FileView
-from tui.screens.code.seal_rows import names_of, seal_rows, subject_of
+from tui.screens.code.seal_rows import Row, counts, names_of, seal_rows, subject_of
 from tui.screens.split import NARROW, REST
 from tui.text import Part, brief, fit, safe
 from tui.widgets.diff import Diff
@@ -35,7 +36,8 @@ class History(Differing, FileView):
     _seals: Sequence[SealSummary] = ()
     _seal = ""  # the one that `seal_pane` shows
     _checked: contents.CheckedSeal | None = None  # the same one
-    _compare: Compare | None = None  # its changes
+    _changed: Row = ()  # how many files and lines it changed
+    _is_cut = False  # whether only the beginning of its changes is shown
     _rests: Timer | None = None  # until the cursor among the seals rests
 
     @property
@@ -75,16 +77,16 @@ class History(Differing, FileView):
         seal = self.query_one("#file", Lines).key
         if not self.previews_seals or not self.of.in_front or not isinstance(seal, str) or seal == self._seal:
             return
-        self._seal, self._checked, self._compare = seal, None, None
+        self._seal, self._checked, self._changed = seal, None, ()
         self.forget_colours()
         self._paint_about()
 
         def paint(compare: Compare, at: float) -> None:
             if self.shows_seal(seal):
                 files = self._own_first(compare.files)
-                self._compare = compare
+                self._changed = counts(compare)
                 self._paint_about()
-                self.diff.show_files(files)
+                self._show_compared(files)
                 self.diff.go(0, -1)
                 self._colour_first(files)
 
@@ -95,6 +97,23 @@ class History(Differing, FileView):
 
         self.svc.load(contents.changes_made(self.of.repo.id, seal), paint)
         self.svc.load(contents.checked_seal(self.of.repo, seal), paint_seal)
+
+    def _show_compared(self, files: Sequence[ChangedFile]) -> None:
+        """Show these changes. While the cursor is in the list of seals, only their beginning is kept."""
+        compared = tuple(files) if self.diff.has_focus else glimpse_of(files)
+        self._is_cut = any(cut is not file for cut, file in zip(compared, files, strict=True))
+        self.diff.show_files(compared)
+
+    def show_all_compared(self) -> None:
+        """Show the rest of the changes of the seal, if only their beginning is shown."""
+        seal = self._seal
+
+        def paint(compare: Compare, at: float) -> None:
+            if self.shows_seal(seal) and self._is_cut:
+                self._show_compared(self._own_first(compare.files))
+
+        if self._is_cut:
+            self.svc.load(contents.changes_made(self.of.repo.id, seal), paint)
 
     def _colour_first(self, files: Sequence[ChangedFile]) -> None:
         for file in files[:COLOURED]:
@@ -110,7 +129,7 @@ class History(Differing, FileView):
         width = max(20, self.app.size.width - self.app.size.width * SHARE // 100 - 4)
         fault = self._checked.fault if self._checked is not None else None
         names = names_of(self.of.refs)
-        rows = seal_rows(seal, self.svc.clock(), names, width, MESSAGE, fault, self._compare)
+        rows = seal_rows(seal, self.svc.clock(), names, width, MESSAGE, fault, self._changed)
         about.styles.height = len(rows) + 1
         about.show(sequence([Item(None, row) for row in rows]))
         pane.name_frame(f"seal {seal.id[:8]}", "")

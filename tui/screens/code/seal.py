@@ -14,7 +14,7 @@ from tui.actions import Action
 from tui.screens.base import TWO_PANES
 from tui.screens.code.changed_files import CHANGES, ChangedFiles
 from tui.screens.code.clipboard import copy
-from tui.screens.code.seal_rows import Names, seal_rows, subject_of
+from tui.screens.code.seal_rows import Names, Row, counts, seal_rows, subject_of
 from tui.text import Part, safe
 from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Item, Lines, sequence
@@ -35,7 +35,7 @@ class SealScreen(ChangedFiles):
         super().__init__(repo, path)
         self._seal, self._names = seal, names or {}
         self._checked: contents.CheckedSeal | None = None
-        self._compare: Compare | None = None
+        self._changed: Row = ()  # how many files and lines it changed
 
     @property
     def new_seal(self) -> str:
@@ -85,7 +85,7 @@ class SealScreen(ChangedFiles):
         self.show_bytes_again()
 
     def _paint_changes(self, compare: Compare, at: float) -> None:
-        self._compare = compare
+        self._changed = counts(compare)
         self._paint_about()
         self.show_changes(compare)
 
@@ -112,7 +112,7 @@ class SealScreen(ChangedFiles):
         else:
             most, width = MESSAGE if size.height >= HIGH else SHORT, size.width - (4 if wide else 2)
             rows = seal_rows(
-                checked.seal, self.svc.clock(), self._names, width, most, checked.fault, self._compare
+                checked.seal, self.svc.clock(), self._names, width, most, checked.fault, self._changed
             )
         about.styles.height = len(rows) + (2 if wide else 0)
         about.show(sequence([Item(None, row) for row in rows]))

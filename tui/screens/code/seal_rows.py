@@ -36,11 +36,8 @@ def signature(fault: str | None) -> Row:
     return (("✗ does not verify  ", "bad"),) if fault else (("✓ signed  ", "good"),)
 
 
-def counts(compare: Compare | None) -> Row:
-    """Returns parts that say how many files and lines a seal changed. Returns () for None, as long as the
-    changes are unknown."""
-    if compare is None:
-        return ()
+def counts(compare: Compare) -> Row:
+    """Returns parts that say how many files and lines a seal changed."""
     count = len(compare.files)
     added, gone = sum(file.additions for file in compare.files), sum(file.deletions for file in compare.files)
     return (
@@ -57,12 +54,12 @@ def seal_rows(
     width: int,
     most: int,
     fault: str | None,
-    compare: Compare | None,
+    changed: Row,
 ) -> list[Row]:
     """Returns the rows about a seal, at most `width` columns wide. `names`: the names of branches and tags,
     by the id of the seal at their head. `most`: how many rows of the message to show below its first line.
-    `fault`: why the signature is invalid, "" if it is valid, None while it is not checked. `compare`: the
-    changes of the seal, None while they are unknown."""
+    `fault`: why the signature is invalid, "" if it is valid, None while it is not checked. `changed`: parts
+    that say how many files and lines it changed, () while that is unknown."""
     body = seal.message.strip().partition("\n")[2].strip("\n")
     text: list[Row] = [((line, "text"),) for line in wrap(body, width)] if body else []
     if len(text) > most:
@@ -70,6 +67,6 @@ def seal_rows(
     who = (f"@{safe(seal.provenance.who.handle or '?')} ", "person")
     age = (f"{ago(seal.created_at, now)}  ", "dim")
     merged = (("⑂ merge  ", "dim"),) if seal.merged else ()
-    facts = (who, age, *signature(fault), *merged, *names.get(seal.id, ()), *counts(compare))
+    facts = (who, age, *signature(fault), *merged, *names.get(seal.id, ()), *changed)
     subject = [((text, "title" if role == "text" else role),) for text, role in (subject_of(seal),)]
     return [*(row for line in subject for row in fold(line, width)), *fold(facts, width), *text]
