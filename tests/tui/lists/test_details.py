@@ -71,6 +71,29 @@ async def test_another_attempt_is_shown_when_it_is_there(project: str, alice: Sv
         assert alice("repo", "run", "update", run_id, "--conclusion", "failure").code == 0
 
 
+async def test_a_check_that_runs_again_keeps_the_cursor(project: str, alice: Svc, open_app: Open) -> None:
+    """The list sorts its checks anew when one runs again. `x` is then about the check that was chosen, and
+    what was chosen since stays chosen."""
+    for name in ("lint", "wheels"):
+        run_of(alice, name, "--conclusion", "failure")
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "4")
+        await sees(pilot, "▌✗ fail    lint", "runs it again")
+        await press(pilot, "u")
+        await sees(pilot, "▌◌ queued  lint", "nobody has begun it yet")
+        await press(pilot, "x")
+        await sees(pilot, "▌⊘ cancel  lint", "✗ fail    wheels")
+        await press(pilot, "u")
+        await sees(pilot, "▌◌ queued  lint")
+        await press(pilot, "enter", "g")
+        await sees(pilot, "▌  ✗ fail    wheels")
+        await press(pilot, "u", "G")
+        await sees(pilot, "◌ queued  wheels")
+        text = await settle(pilot)
+        assert "▌  ◌ queued  wheels" not in text, "the cursor was moved since, and stays where it is"
+
+
 async def test_security_says_which_branches_are_protected(project: str, alice: Svc, open_app: Open) -> None:
     assert alice("repo", "branch", "topic").code == 0
     async with open_app().run_test(size=(140, 40)) as pilot:
