@@ -36,7 +36,7 @@ async def test_an_issue_is_acted_on_in_its_list(issue: str, alice: Svc, open_app
     async with open_app().run_test(size=(100, 30)) as pilot:
         await settle(pilot)
         text = await press(pilot, "enter", "3")
-        assert "enter open  c comment  l labels  z close  a new" in text
+        assert "enter open  c comment  l labels  z close  U assign people  a new" in text
         await press(pilot, "c", *"Seen")
         await sees(pilot, "comment on #1", "Seen")
         await press(pilot, "ctrl+s", "l", " ", "enter")

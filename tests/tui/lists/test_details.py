@@ -140,6 +140,46 @@ async def test_security_shows_the_reports_that_wait_for_a_decision(
         await sees(pilot, "✓ nothing known", "✓ all are decided")
 
 
+async def test_a_branch_without_a_rule_leads_to_a_new_rule_for_it(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "branch", "topic").code == 0
+    async with open_app().run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "6")
+        await sees(pilot, "topic", "no rule")
+        await press(pilot, "j", "j", "enter")
+        await sees(pilot, "branch: topic", "▌  protect branches")
+        await press(pilot, "enter")
+        await sees(pilot, "branches topic")
+        await press(pilot, "enter", "S", "escape")
+        await press(pilot, "6")
+        await sees(pilot, "Protection rules 1")
+        await press(pilot, "g", "j", "j", "enter")
+        await sees(pilot, "▌  topic", "a review")
+
+
+async def test_the_keys_of_tabs_lead_out_of_a_row(project: str, alice: Svc, open_app: Open) -> None:
+    assert alice("issue", "create", "-t", "It stalls").code == 0
+    run_of(alice, "lint", "--conclusion", "failure")
+    assert alice("repo", "release", "create", "v1", "--notes", "First").code == 0
+    async with open_app().run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "enter")
+        await sees(pilot, "#1  It stalls")
+        await press(pilot, "4")
+        await sees(pilot, "Workflows 1", "✗ fail")
+        await press(pilot, "enter")
+        await sees(pilot, "─ Checks and runs ─")
+        await press(pilot, "5")
+        await sees(pilot, "─ Releases 1 ─", "v1")
+        await press(pilot, "enter", "3")
+        await sees(pilot, "Issues open · 1")
+        depth = len(pilot.app.screen_stack)
+        await press(pilot, "escape")
+        assert len(pilot.app.screen_stack) == depth - 1
+
+
 async def test_insights_draw_what_was_done(project: str, alice: Svc, open_app: Open) -> None:
     run_of(alice, "lint", "--conclusion", "failure")
     run_of(alice, "unit", "--conclusion", "success")
@@ -147,11 +187,12 @@ async def test_insights_draw_what_was_done(project: str, alice: Svc, open_app: O
         await settle(pilot)
         await press(pilot, "enter", "7")
         await sees(pilot, "Activity of main", "50 % of 2 runs", "Seals a week", "this week", "Second")
-        await sees(pilot, "none in 12 weeks", "py ", "0 open  0 closed")
+        await sees(pilot, "Activity of the repository", "none in 12 weeks", "py ", "0 open  0 closed")
+        assert "this week     ━" in await settle(pilot), "one week with data is one row"
         await press(pilot, "j")
         await sees(pilot, "Who sealed in 12 weeks", "━ 2")
         await press(pilot, "j")
-        text = await sees(pilot, "How often checks pass", "100 %")
+        text = await sees(pilot, "How often checks of the repository pass", "100 %", "the newest run right")
         assert text.index("lint ") < text.index("unit "), "what fails most stands first"
         await press(pilot, "enter")
         await sees(pilot, "─ Workflows 2 ─")

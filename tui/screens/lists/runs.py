@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from localstore.core.model import run as runs
 from localstore.core.model.check import SealChecks
 from localstore.core.model.repo import Repo
@@ -18,6 +20,7 @@ from tui.screens.lists.run_glance import RunGlance
 from tui.screens.lists.run_rows import attempt_words, duration, fact_items, run_rows, seconds_of
 from tui.screens.proposal.words import checks_of, sign_of_check, sign_of_run
 from tui.screens.split import SPLIT_ACTIONS, Split, SplitScreen
+from tui.screens.tab_keys import TAB_ACTIONS, LeadsToTabs
 from tui.text import Part, ago, brief, safe
 from tui.texts import first_words, item
 from tui.widgets.lines import Item, Lines, heading, sequence
@@ -30,6 +33,7 @@ Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
 ORDER = ("fail", "cancel", "pending", "pass", "skip")  # of the checks of a seal
 OTHERS = 40  # runs of a check that are listed
+SEAL = 10  # columns of the beginning of a seal's id, with the blanks before it
 NAME = 20  # columns of the name of a check, at most
 
 CHANGES = (
@@ -175,9 +179,9 @@ class Workflows(Split):
 
     def _begin_at(self, rows: Sequence[Item]) -> Hashable | None:
         """Returns the key of the row to which the cursor goes: the first row, until the user has moved the
-        cursor or changed a run, or the checks of the seal are listed. After that, returns None, and the cursor
-        stays. This is called for each answer of the server, because checks can arrive later than the runs and
-        are shown above them."""
+        cursor or changed a run, or the checks of the seal are listed. After that, returns None, and the
+        cursor stays. This is called for each answer of the server, because checks can arrive later than the
+        runs and are shown above them."""
         if self._stays or (self._first is not None and self.listed.key != self._first):
             self._stays = True
             return None
@@ -216,13 +220,17 @@ class Workflows(Split):
     def _row(self, run: Run, wide: int) -> Item:
         left: tuple[Part, ...] = (sign_of_run(run), (f" {_pad_name(run.name, wide)}", "text"))
         first = first_words(run.summary or "")
+        when = self._when(run.completed_at or run.started_at or run.created_at)
+        attempt = attempt_words(run.attempt)
+        used = 1 + sum(cell_len(text) for text, _ in left) + len(f"{attempt}{when} ")
+        if used + SEAL > self.list_width and run.attempt > 1:
+            used, attempt = used - len(attempt) + len(f"×{run.attempt}  "), f"×{run.attempt}  "
         more: tuple[Part, ...] = (
-            (f"  {run.seal_id[:8]}", "accent"),
+            (f"  {run.seal_id[:8]}" if used + SEAL <= self.list_width else "", "accent"),
             (f"  {safe(first)}" if first else "", "dim"),
         )
-        when = self._when(run.completed_at or run.started_at or run.created_at)
         text = f"{run.name} {run.branch} {run.seal_id} {run.summary or ''} {run.conclusion or run.status}"
-        right = ((f"{attempt_words(run.attempt)}{when} ", "dim"),)
+        right = ((f"{attempt}{when} ", "dim"),)
         return Item(("run", run.id), (*left, *more), right, text)
 
     @property
@@ -252,7 +260,7 @@ class Workflows(Split):
             self.app.push_screen(RunScreen(self.of.repo, run_id, self._runs.get(run_id)))
 
 
-class RunScreen(SplitScreen):
+class RunScreen(SplitScreen, LeadsToTabs):
     """The screen of one run. It also lists the other checks of the same seal, and other runs of the same
     check. They are beside the run, or below it on a narrow screen."""
 
@@ -261,7 +269,7 @@ class RunScreen(SplitScreen):
     SHARE = 34
     FACTS = True
     WAITING = "asking the server"
-    ACTIONS = (*CHANGES, *SPLIT_ACTIONS)
+    ACTIONS = (*CHANGES, *SPLIT_ACTIONS, *TAB_ACTIONS)
 
     def __init__(self, repo: Repo, run_id: str, run: Run | None = None) -> None:
         super().__init__()
@@ -362,7 +370,9 @@ class RunScreen(SplitScreen):
         self.listed.searches = not self.previews
         cursor: Hashable | None = None
         if self._moved_to and self.previews:
-            named = next((name for name, other in self._newest_of.items() if other.id == self._moved_to), None)
+            named = next(
+                (name for name, other in self._newest_of.items() if other.id == self._moved_to), None
+            )
             cursor = ("check", named) if named is not None else ("run", self._moved_to)
         self._moved_to = ""
         self.listed.show(sequence(rows), cursor)
