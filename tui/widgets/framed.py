@@ -59,9 +59,9 @@ class Framed(Widget):
         colours = getattr(self.app, "colours", "terminal")
         line, dim, bright = (css_colour(colours, role) for role in ("line", "dim", "accent"))
         end = f" {position} " if position else "──"
-        hinted = (*self._paint_parts(hint), " ") if hint else ()
-        named = f" {title}" if hint else f" {title} "
-        self._border_title = Content.assemble((named, bright), *hinted, (between, line), (end, dim))
+        begin = [(f" {title}", bright), *self._paint_parts(hint), (" ", line)]
+        begin = begin if hint else [(f" {title} ", bright)]
+        self._border_title = Content.assemble(*begin, (between, line), (end, dim))
         self._border_subtitle = None
         self._refresh_frame(-self.gutter.top)
 

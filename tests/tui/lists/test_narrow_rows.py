@@ -26,7 +26,7 @@ def item(number: int | None) -> InboxItem:
 
 
 def words(columns: int, number: int | None = 3) -> str:
-    return "".join(text for text, _ in row(item(number), 0.0, Space(True, False, columns)).left)
+    return "".join(text for text, _ in row(item(number), 0.0, Space(True, False, "", columns)).left)
 
 
 def test_a_narrow_row_of_the_inbox_drops_the_number_before_the_title() -> None:

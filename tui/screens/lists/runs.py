@@ -33,7 +33,7 @@ Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
 ORDER = ("fail", "cancel", "pending", "pass", "skip")  # of the checks of a seal
 OTHERS = 40  # runs of a check that are listed
-SEAL = 10  # columns of the beginning of a seal's id, with the blanks before it
+SEAL = 12  # columns of the beginning of a seal's id, with the blanks around it
 NAME = 20  # columns of the name of a check, at most
 
 CHANGES = (
