@@ -46,6 +46,7 @@ from tui.sending import Sending
 from tui.theme import CHOSEN, COLOURLESS, choose_selected, choose_theme, is_terminals, light_ground
 from tui.tints import Tints, tints
 from tui.widgets.picture import over
+from tui.wording import UNSEEN
 
 if TYPE_CHECKING:
     from svc.http.session import Session, Sessions
@@ -456,12 +457,28 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         blank: bool = False,
         sends: str = "",
         replaced: Sequence[str] = (),
+        before: str | None = None,
     ) -> None:
         """Let the user write a text of several lines in the app, on the card `Write`. `what`: the title of
         the card. `text`: the text at the beginning. The other parameters are those of `Write`."""
         from tui.screens.write import Write
 
-        self.push_screen(Write(what, text, done, changed, blank=blank, sends=sends, replaced=replaced))
+        self.push_screen(
+            Write(what, text, done, changed, blank=blank, sends=sends, replaced=replaced, before=before)
+        )
+
+    def show_tab_of(self, repo: Repo, number: int) -> None:
+        """Show a tab of a repository. If its screen is below the one in front, return to it,
+        otherwise open it in the place of the one in front. `number`: that of the tab, from 1."""
+        from tui.screens.repo import RepoScreen
+
+        for above, screen in enumerate(reversed(self.screen_stack)):
+            if isinstance(screen, RepoScreen) and screen.repo.id == repo.id:
+                for _ in range(above):
+                    self.pop_screen()
+                screen.show_tab(number)
+                return
+        self.switch_screen(RepoScreen(repo, number))
 
     def follow_link(self, screen: Any, target: str) -> None:
         """Open the target of a link on `screen`. If it cannot be opened, copy its address."""
@@ -485,7 +502,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
                 state = self.news.state
                 screen.say(sentence(error), "bad" if state == "online" else "warn")
                 silent = state == "offline"
-                screen.say_unread("the server did not answer; r asks again" if silent else sentence(error))
+                screen.say_unread(UNSEEN if silent else sentence(error))
                 if failed is not None:
                     failed(error)
 

@@ -118,7 +118,10 @@ class AskedApp(Protocol):
         blank: bool = False,
         sends: str = "",
         replaced: Sequence[str] = (),
+        before: str | None = None,
     ) -> None: ...
+
+    def show_tab_of(self, repo: Repo, number: int) -> None: ...
 
     def follow_link(self, screen: Any, target: str) -> None: ...
 

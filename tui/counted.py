@@ -13,10 +13,12 @@ from localstore.core.errors import ServerUnreachable, SvcError, Unauthorized
 from localstore.core.model import advisory as advisories
 from localstore.core.model import check as checks
 from localstore.core.model import issue as issues
+from localstore.core.model import proposal as proposals
 from localstore.core.model import release as releases
 from localstore.core.model.advisory import AdvisoryQuery
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.issue import IssueQuery
+from localstore.core.model.proposal import ProposalQuery
 from localstore.core.model.repo import Repo
 from svc.api import Api
 from tui.reads import Read
@@ -42,6 +44,11 @@ NONE = ItemCount()
 def count_open_issues(repo: Repo) -> Read[ItemCount]:
     query = IssueQuery(state="open", limit=PAGE)
     return _of_list(f"repos/{repo.id}/count/issues", issues.LIST, query, id=repo.id)
+
+
+def count_open_proposals(repo: Repo) -> Read[ItemCount]:
+    query = ProposalQuery(state="open", limit=PAGE)
+    return _of_list(f"repos/{repo.id}/count/proposals", proposals.LIST, query, id=repo.id)
 
 
 def count_releases(repo: Repo) -> Read[ItemCount]:

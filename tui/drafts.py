@@ -24,6 +24,9 @@ class Drafts:
     def file(self, name: str) -> Path:
         """Returns the path of the file of a draft. Makes its folder if there is none."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return self._path(name)
+
+    def _path(self, name: str) -> Path:
         return self._folder / f"{name if _PLAIN.fullmatch(name) else _short(name)}.md"
 
     def read(self, name: str) -> str:
@@ -32,6 +35,10 @@ class Drafts:
             return self.file(name).read_text("utf-8", "replace")
         except OSError:
             return ""
+
+    def exists(self, name: str) -> bool:
+        """Returns whether there is such a draft."""
+        return self._path(name).exists()
 
     def keep(self, name: str, text: str) -> None:
         """Replace the text of a draft. An empty text deletes the draft. If the disk is full, only this change

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from localstore.core.errors import NotFound
+from localstore.core.errors import Forbidden, NotFound
 from localstore.core.model import inbox as inbox_
 from localstore.core.model import repo as repos_
 from localstore.core.model.inbox import InboxItem
@@ -57,6 +57,19 @@ def visible_repos() -> Read[list[Repo]]:
 
 def repo(repo_id: str) -> Read[Repo]:
     return Read(f"repos/{repo_id}/itself", Repo, lambda api: api.send(repos_.GET, id=repo_id))
+
+
+def offered_repo(repo_id: str) -> Read[list[Repo]]:
+    """Returns a request for a repository that somebody offers to the account. The answer is [] if the account
+    may not see the repository yet."""
+
+    def call(api: Api) -> list[Repo]:
+        try:
+            return [api.send(repos_.GET, id=repo_id)]
+        except (Forbidden, NotFound):
+            return []
+
+    return Read(f"repos/{repo_id}/offered", list[Repo], call)
 
 
 def inbox() -> Read[list[InboxItem]]:

@@ -18,6 +18,13 @@ _HINT = re.compile(rf"\b(run|see): {_COMMAND}")
 _MEANS = re.compile(rf"(?<=\w)(?<!type): {_COMMAND}")  # what somebody has to type is for a terminal
 _NAMED = re.compile(rf"(?<![\w/.-])(?<!type: ){_COMMAND}")
 
+UNSEEN = "offline: not seen before"  # on this machine; it is read as soon as the server answers
+
+
+def unread_words(state: str) -> str:
+    """Returns a sentence for a pane whose content could not be read. `state`: that of the connection."""
+    return UNSEEN if state == "offline" else "not read; r asks again"
+
 
 def in_app(sentence: str) -> str:
     """Returns a sentence in which the commands of svc are named as the user types them in the app.

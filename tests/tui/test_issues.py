@@ -74,7 +74,7 @@ async def test_issues_are_listed_opened_and_answered(issue: str, alice: Svc, ope
         assert "Seen" in text
         assert "queued" not in text
         await press(pilot, "e")
-        assert "heart 1" in await press(pilot, *"heart", "enter")
+        assert "heart ×1" in await press(pilot, *"heart", "enter")
         await press(pilot, "l")
         assert "bug" in await press(pilot, " ", "enter")
         assert f"@{os.environ['TEST_HANDLE']}" in (await press(pilot, "u")).split("→")[1]
@@ -193,7 +193,7 @@ async def test_an_issue_that_was_never_read_says_so_without_the_server(issue: st
         await press(pilot, "enter", "3")
         await sees(pilot, "Retry stalls")
         await press(pilot, "enter")
-        text = await sees(pilot, "#1", "the server did not answer")
+        text = await sees(pilot, "#1", "offline: not seen before")
         assert "Retry stalls" in text and "○ open" in text and f"@{os.environ['TEST_HANDLE']}" in text
         await press(pilot, "c", *"I see it too", "ctrl+s")
         text = await sees(pilot, "⋯ queued  comment on #1", "I see it too")
@@ -481,7 +481,7 @@ async def test_what_another_process_queues_is_shown_soon(issue: str, alice: Svc,
     app, released = open_app(), threading.Event()
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        await sees(pilot, issue, "● live")
+        await sees(pilot, issue[-30:], "● live")
         for number in range(40):
             app.run_worker(released.wait, thread=True, group=f"hung {number}", exit_on_error=False)
         try:

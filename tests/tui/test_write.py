@@ -51,7 +51,9 @@ async def test_one_key_says_what_becomes_of_a_text(issue: str, alice: Svc, open_
         await press(pilot, "escape", "escape")
         await sees(pilot, "kept as a draft for later")
         assert [file.read_text() for file in drafts.iterdir()] == ["Half of it"]
-        await press(pilot, "c", "escape")  # nothing new: no question
+        await press(pilot, "c", "escape")
+        await sees(pilot, "send it?", "D discard")
+        await press(pilot, "escape")
         assert not isinstance(pilot.app.screen, Write)
         await press(pilot, "c", "!", "escape", "D")
         await sees(pilot, "discarded")
@@ -85,3 +87,41 @@ async def test_the_text_of_a_form_goes_back_to_it_or_is_sent(issue: str, alice: 
         await press(pilot, "enter", "enter", *"always", "ctrl+s")
         await sees(pilot, "#2 Pool")
     assert json.loads(alice("issue", "view", "2", "--json", "body").out)["body"] == "It leaks\nalways"
+
+
+async def test_people_and_numbers_are_completed(issue: str, alice: Svc, open_app: Open) -> None:
+    me = os.environ["TEST_HANDLE"]
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "enter")
+        await sees(pilot, "It hangs")
+        await press(pilot, "c", *"see ", "number_sign", *"stalls")
+        await sees(pilot, "#1 Retry stalls", "tab complete")
+        await press(pilot, "tab", "at", *me[:3])
+        await sees(pilot, f"@{me}", "tab complete")
+        await press(pilot, "tab", "ctrl+s")
+        await sees(pilot, "just now")
+    assert comments(alice, issue) == [f"see #1 @{me}"]
+
+
+async def test_a_comment_is_edited_below_it_and_shown_when_it_is_sent(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    """The card stays at the bottom, the comment is scrolled above it, and a new comment is seen whole."""
+    for number in range(6):
+        assert alice("issue", "comment", "1", "-b", f"Comment {number}\n\n- one\n- two").code == 0
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "enter")
+        text = await sees(pilot, "Comment 0")
+        assert "C edit the comment" not in text
+        await press(pilot, "G")
+        await sees(pilot, "Comment 5", "C edit the comment")
+        await press(pilot, "C")
+        text = await sees(pilot, "edit the comment on #1")
+        rows = text.split("\n")
+        assert "● live" in rows[0] and "#1" in rows[0], "the title stays"
+        card = next(at for at, row in enumerate(rows) if "edit the comment on #1" in row)
+        assert any("• two" in row for row in rows[:card]), "the comment is above the card"
+        await press(pilot, "escape", "g", "c", *"Sixth", "enter", *"seventh", "ctrl+s")
+        await sees(pilot, "just now", "Sixth", "seventh", "C edit the comment")

@@ -18,6 +18,7 @@ NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; ev
 RESTS = 4  # times as long as the last request took, before news ask for its like again
 LONG = 0.1  # seconds: a reading that takes longer waits for a pause between keys
 PAUSE, NO_PAUSE = 1.0, 8.0  # seconds without a key that are a pause; that a reading waits for one at most
+AGAIN_EVERY = 10.0  # seconds between two readings because the server answers again, at least
 SLOW = 2.0  # seconds without an answer, after which the light says so
 NEWS_LATER = (3.0, 10.0, 30.0)  # seconds after which what the server does after an event is asked for
 
@@ -47,6 +48,7 @@ class News:
         self._pushed = ""  # how news come by themselves: live, polling or not
         self._news_due = self._later_due = False
         self._put_off = 0.0  # since when a reading waits for a pause between keys; 0: none does
+        self._was_away, self._read_again_at = False, -AGAIN_EVERY
         self._asked_later = 0  # times since the last event
         self.took = 0.0  # seconds that the last reading took: a list of 10,000 has a hundred pages
         self._unanswered: list[float] = []  # since when the server owes an answer, by the monotonic clock
@@ -64,6 +66,19 @@ class News:
         if state != self._state:
             self._state = state
             self.since = datetime.fromtimestamp(self._app.clock(), UTC).isoformat()
+        if state == "offline":
+            self._was_away = True
+        elif state in ("online", "live", "polling") and self._was_away:
+            self._was_away = False
+            self._read_again()
+
+    def _read_again(self) -> None:
+        """Let screens read their data again, because the server answers again. Events of the time in between
+        are lost, and what was opened then could not be read."""
+        now = time.monotonic()
+        if now >= self._read_again_at + AGAIN_EVERY:  # one request may fail for ever while others do not
+            self._read_again_at = now
+            self._news_soon()
 
     def note_request(self, since: float) -> None:
         """Called when a request is sent. `since`: when, by the monotonic clock. If no answer arrives within

@@ -26,6 +26,7 @@ from tui.wording import in_app
 
 if TYPE_CHECKING:
     from tui.asked import AskedApp
+    from tui.screens.talk.mentions import Name
 
 READING_SECONDS = 10.0  # that keys wait for a screen that opens when something is read
 TWO_PANES, THREE_PANES = 100, 140  # columns from which there are as many
@@ -319,6 +320,15 @@ class Base(Screen[None], inherit_bindings=False):
         self._said = (safe(in_app(text)), role) if text else None
         self.show_frame()
 
+    def known_names(self) -> Sequence[Name]:
+        """Returns the people, issues and proposals that a text on this screen can name."""
+        repo, _ = self.subject()
+        if repo is None:
+            return ()
+        from tui.screens.talk.mentions import known_names
+
+        return known_names(self.svc, repo, ())
+
     def say_unread(self, text: str) -> None:
         """Show a message in every list that still waits for its first answer."""
         for lines in self.query(Lines):
@@ -444,9 +454,8 @@ class Base(Screen[None], inherit_bindings=False):
         def finish(typed: str) -> None:
             self.svc.finish(draft, done, typed, blank)
 
-        self.svc.write_text(
-            sign, (drafted or text).rstrip("\n"), finish, keep_draft, blank=blank, replaced=replaced
-        )
+        begun, before = (drafted or text).rstrip("\n"), text.rstrip("\n")
+        self.svc.write_text(sign, begun, finish, keep_draft, blank=blank, replaced=replaced, before=before)
 
     def pane_to_write_over(self) -> Region | None:
         """Returns the area of the pane that has the row which a text is about. The card on which the text is

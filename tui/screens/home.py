@@ -10,6 +10,7 @@ from localstore.core.model.inbox import InboxItem
 from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action, spell_key
+from tui.screens.base import THREE_PANES
 from tui.screens.first_steps import KEYS, MAKE, SIGN_IN, SIGNED_OUT, steps
 from tui.screens.lists.answered import Answered
 from tui.screens.lists.inbox import SECTIONS, Space, open_item, opening, preview_item, section_of, sections
@@ -17,6 +18,7 @@ from tui.screens.split import PANE, SPLIT_ACTIONS
 from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
+NARROW_SHARE = 50  # hundredths of the width that a list with rows of one line takes
 SHOWN = 6  # rows of a section of the inbox; `i` shows the others
 EVERY = 5.0  # seconds between two looks at the models of this machine
 SIGN = "sign in"  # begins the keys of the rows with ways to sign in
@@ -82,6 +84,12 @@ class Home(Answered):
         name, about = (WAYS[key[1]].name, WAYS[key[1]].about) if key[1] in WAYS else ("sign in", ENDED)
         width = self.preview_width
         self.show_preview(key, f"sign in: {name}", steps(width, about, ENTER, KEYS, role="text"))
+
+    @property
+    def _share(self) -> int:
+        """The hundredths of the width that the list takes. Rows of one line need more of it."""
+        narrow = self.app.size.width < THREE_PANES
+        return self.svc.shares.get(self.LIST, NARROW_SHARE) if narrow else super()._share
 
     def _learn(self, repo_id: str, state: Part) -> None:
         """Show the state of the checks on a repository's default branch, in the row of the repository."""
@@ -268,7 +276,8 @@ class Home(Answered):
             right: Part = (f"{self._key_of('machine')} ", "dim")
             items.append(Item(None, ((self._machine, "accent"),), (right,)))
         if self.svc.client.account:
-            space = Space(self.narrow, self.two_lines, self.svc.client.account)
+            columns = self.list_width if self.previews else 0
+            space = Space(self.narrow, self.two_lines, self.svc.client.account, columns)
             proposals = self.find_proposals(self._inbox)
             items += sections(self._inbox, now, space, SHOWN, self.given, proposals)
             if not self._inbox:

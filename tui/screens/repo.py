@@ -29,6 +29,7 @@ from tui.screens.lists.runs import Workflows
 from tui.screens.lists.security import Security
 from tui.screens.repo_page import RepoPage
 from tui.screens.settings.settings import Settings
+from tui.screens.tab_keys import TAB, TAB_ACTIONS
 from tui.screens.talk.issues import Issues
 from tui.screens.view import View
 from tui.text import Part, safe
@@ -46,7 +47,7 @@ TABS: tuple[tuple[str, type[View]], ...] = (
     ("Insights", Insights),
     ("Settings", Settings),
 )
-TABS_CODE, TABS_ISSUES = 2, 3  # the numbers of the tabs Code and Issues
+TABS_CODE, TABS_ISSUES, TABS_SETTINGS = 2, 3, 8  # the numbers of tabs
 SHORT = {  # names of tabs on a narrow screen
     "Overview": "Over",
     "Proposals": "Prop",
@@ -85,10 +86,7 @@ class RepoScreen(RepoPage):
     """The screen of one repository, with a tab for each of its parts. `view`: the tab that is shown."""
 
     ACTIONS = (
-        *(
-            Action(f"tab_{number}", (str(number),), f"{name} tab", "svc repo view {repo}")
-            for number, (name, _) in enumerate(TABS, 1)
-        ),
+        *TAB_ACTIONS,
         Action("ref", ("b",), "branch, tag or seal", "svc repo tag list", footer=True),
     )
 
@@ -293,6 +291,8 @@ class RepoScreen(RepoPage):
 
     def do_refresh(self) -> None:
         self.svc.load(contents.refs(self.repo.id), self._paint_refs, lambda _: self._not_read())
+        if self.view is not None and self.view.is_mounted and self.view.is_complete:
+            self.view.read_missing()
 
     def _not_read(self) -> None:
         self._waits = None
@@ -368,6 +368,20 @@ class RepoScreen(RepoPage):
 
         code.call_after_refresh(act)  # after it has the focus
 
+    def open_rule(self, pattern: str, *, exists: bool) -> None:
+        self.hold_keys(READING_SECONDS)
+        self.show_tab(TABS_SETTINGS)
+        settings = cast("Settings", self._views[TABS_SETTINGS])
+        settings.rule_wanted = pattern, exists
+
+        def begin() -> None:
+            self.hold_keys(0.0)
+            self._once_mounted(settings, "begin_rule")
+            if self.is_idle:
+                self.release_keys()
+
+        settings.call_after_refresh(begin)  # after it has the focus
+
     def stay_in_code(self) -> None:
         self._origin = None
 
@@ -410,8 +424,8 @@ class RepoScreen(RepoPage):
         view = self.view
         if view is not None and view.is_mounted:
             view.acting(name.removeprefix("do_"))
-        if name.startswith("do_tab_"):
-            number = int(name.removeprefix("do_tab_"))
+        if name.startswith(TAB):
+            number = int(name.removeprefix(TAB))
             return lambda: self.show_tab(number)
         if view is not None and not view.is_mounted and hasattr(view, name):
             return lambda: self._once_mounted(view, name)

@@ -44,6 +44,11 @@ class RepoPage(Base):
         """Show the tab Code, and run an action there. `name`: the method of the tab that runs it."""
         raise NotImplementedError
 
+    def open_rule(self, pattern: str, *, exists: bool) -> None:
+        """Show the tab Settings with the cursor on a protection rule. `pattern`: the branches that it is
+        about. `exists`: False to begin a new rule for them."""
+        raise NotImplementedError
+
     def stay_in_code(self) -> None:
         """Called when the user has chosen something in the tab Code. Esc does not return from there to the
         tab whose key has led there any more."""

@@ -189,6 +189,10 @@ class Panes(Mixed):
         """Returns the title of the list, as parts."""
         raise NotImplementedError
 
+    def title_hint(self) -> tuple[Part, ...]:
+        """Returns parts after the title of the list: a key, and what it does. Returns () for none."""
+        return ()
+
     def paint(self) -> None:
         """Make the rows of the list for its present size. If there are no data, the old rows stay."""
 
@@ -259,9 +263,9 @@ class Panes(Mixed):
         if sought and sought not in title:
             title += f" · {sought}"
         if self.previews:
-            rows.name_frame(title, rows.position)
+            rows.name_frame(title, rows.position, self.title_hint())
         elif self.RULED:
-            rows.name_rule(title, rows.position, self.app.size.width)
+            rows.name_rule(title, rows.position, self.app.size.width, self.title_hint())
 
     # --- the preview
 

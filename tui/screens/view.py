@@ -68,6 +68,9 @@ class View(Vertical):
         """Ask the server again for what the tab shows."""
         self.of.do_refresh()
 
+    def read_missing(self) -> None:
+        """Called when the user or the app asks the server again. Requests what could not be read before."""
+
     def facts(self) -> dict[str, str]:
         """Returns what the tab shows, as values for the parameters of commands, by parameter name. See
         `Base.facts`."""

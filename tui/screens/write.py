@@ -10,6 +10,7 @@ from textual.events import Key
 from textual.widgets import TextArea
 
 from tui.screens.card import Card
+from tui.screens.talk.mentions import Name, complete_word, offer_names, word_before
 from tui.text import Part, safe
 from tui.widgets.frame import SEND, Line, Passed, Prompt
 from tui.widgets.framed import draw_frame
@@ -68,6 +69,8 @@ class Write(Card):
     called. Esc asks what to do with the text, and the user answers with one key. `blank`: an empty text can
     be sent too.
 
+    `before`: the text without any draft, if `text` is a draft. An unchanged text is left without a question.
+
     `sends`: what ctrl+s does, if a form has opened the card. The card then covers the whole screen. Esc goes
     back to the form, which knows the text already.
 
@@ -91,11 +94,15 @@ class Write(Card):
         blank: bool = False,
         sends: str = "",
         replaced: Sequence[str] = (),
+        before: str | None = None,
     ) -> None:
         super().__init__()
         self._replaced = tuple(replaced)
         self._what, self._text, self._done, self._changed = what, text, done, changed
         self._blank, self._sends = blank, sends
+        self._before = text if before is None else before
+        self._word = ""  # before the cursor, if it is about a person or a number
+        self._names: Sequence[Name] | None = None  # to which such words can be completed
         self._reported, self._is_left = text, False  # the text that `changed` was called with last
 
     def content(self) -> ComposeResult:
@@ -108,7 +115,8 @@ class Write(Card):
 
     def footer(self) -> list[tuple[str, str]]:
         leaves = "back to the form" if self._sends else "leave: send, go on, discard or keep"
-        return [(SEND, self._sends or "send"), ("esc", leaves)]
+        completes = [("tab", "complete")] if self._word else []
+        return [*completes, (SEND, self._sends or "send"), ("esc", leaves)]
 
     def place(self) -> None:
         """Set the size of the card, and place it so that the row that the text is about stays visible."""
@@ -120,10 +128,12 @@ class Write(Card):
         self.styles.align_horizontal = "center" if pane is None else "right"
         half = max(self.LEAST, size.height // 2 - 2)
         more = min(len(self._list_replaced()), max(0, size.height - half - 4))
-        card.styles.height = size.height - 3 if self._sends else half + more
+        height = size.height - 3 if self._sends else half + more
+        card.styles.height = height
         draw_frame(card)
         card.styles.padding = (0, 1)
-        self.styles.align_vertical = "bottom" if self._row_above else "top"
+        self.styles.align_vertical = "bottom"
+        self._cover_rows(height)
 
     def _list_replaced(self) -> list[str]:
         """Returns the rows above the text: the lines that it replaces, of which only the first are shown if
@@ -141,14 +151,13 @@ class Write(Card):
             sign = " " if number == REPLACED else "−"
             line.put(((f"{sign} ", marked), (safe(row), plain), (" " * self.app.size.width, plain)))
 
-    @property
-    def _row_above(self) -> bool:
-        """Whether the row that the text is about is in the upper half of the screen."""
+    def _cover_rows(self, height: int) -> None:
+        """Scroll the list below so that the row that the text is about is above the card. `height`: the lines
+        of the card."""
         lines = self.below.lines
-        if not isinstance(lines, Lines) or self._sends:
-            return True
-        row = lines.region.y + (lines.cursor - lines.top) * lines.tall
-        return row < self.app.size.height // 2
+        if isinstance(lines, Lines) and not self._sends:
+            end = self.app.size.height - 1 - height  # the first line of the card
+            lines.cover(max(0, min(lines.region.bottom - end, lines.size.height - 1)))
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -162,9 +171,30 @@ class Write(Card):
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         self._report()
-        if self._said is not None:
-            self._said = None
+        area = self.query_one(TextArea)
+        row, column = area.cursor_location
+        word = word_before(area.document.get_line(row)[:column])
+        offered = offer_names(word, self.names) if word else ""
+        message = (offered, "dim") if offered else None
+        if message != self._said or word != self._word:
+            self._said, self._word = message, word if offered else ""
             self.show_frame()
+
+    @property
+    def names(self) -> Sequence[Name]:
+        """The people, issues and proposals to which a word can be completed."""
+        if self._names is None:
+            self._names = self.below.known_names()
+        return self._names
+
+    def _complete(self) -> bool:
+        """Complete the word before the cursor. Returns False if there is none to complete."""
+        if not self._word:
+            return False
+        area = self.query_one(TextArea)
+        row, column = area.cursor_location
+        area.replace(complete_word(self._word, self.names), (row, column - len(self._word)), (row, column))
+        return True
 
     def on_key(self, event: Key) -> None:
         if not isinstance(self.focused, Prompt):
@@ -189,12 +219,14 @@ class Write(Card):
             self._send()
         elif key == "escape":
             self.leave()
+        elif key == "tab":
+            return self._complete()
         return key in (SEND, "escape")
 
     def leave(self) -> None:
         """Called at esc. Goes back to the form that has opened the card. Without a form, asks what to do with
         the text, if it is not empty."""
-        if self._sends or not self._typed.strip() or self._typed == self._text:
+        if self._sends or not self._typed.strip() or self._typed == self._before:
             self._close()
         else:
             self.ask("send it?", self._decide, on_leave=self._keep, answers=DECISIONS)
@@ -227,6 +259,8 @@ class Write(Card):
     def _close(self, words: str = "") -> None:
         """Close the card, and show `words` on the screen below."""
         below = self.below
+        if isinstance(below.lines, Lines):
+            below.lines.cover(0)
         self._report()
         self._is_left = True
         self.svc.keep_order(self.query_one(TextArea))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Region
 from textual.widget import Widget
 
+from tui.text import Part
 from tui.theme import COLOURLESS, css_colour
 
 
@@ -30,33 +33,41 @@ class Framed(Widget):
     _framed = ("", "")  # title and position in the frame
     _ruled = False  # whether they are in the line above the rows instead
 
-    def name_frame(self, title: str, position: str) -> None:
+    def name_frame(self, title: str, position: str, hint: Sequence[Part] = ()) -> None:
         """Write a title and the position of the cursor into the frame, if they have changed. Only the lines
         of the frame are painted, because the position changes at each key. Setting Textual's own titles would
-        paint all rows."""
-        before, self._framed = self._framed, (title, position)
+        paint all rows. `hint`: parts after the title, with a key and what it does."""
+        whole = f"{title}{''.join(text for text, _ in hint)}"
+        before, self._framed = self._framed, (whole, position)
         was_ruled, self._ruled = self._ruled, False
-        if title != before[0] or was_ruled:
-            self._border_title = Content(title)
+        if whole != before[0] or was_ruled:
+            self._border_title = Content.assemble(title, *self._paint_parts(hint)) if hint else Content(title)
             self._refresh_frame(-self.gutter.top)
         if position != before[1] or was_ruled:
             self._border_subtitle = Content(position)
             self._refresh_frame(self.size.height + self.gutter.bottom - 1)
 
-    def name_rule(self, title: str, position: str, width: int) -> None:
+    def name_rule(self, title: str, position: str, width: int, hint: Sequence[Part] = ()) -> None:
         """Write a title and the position of the cursor into the line above the rows, if they have changed.
-        `width`: the columns of the line."""
-        between = "─" * (width - 2 - cell_len(title) - cell_len(position) - 4)
-        if self._ruled and self._framed == (title, f"{between}{position}"):
+        `width`: the columns of the line. `hint`: see `name_frame`."""
+        whole = f"{title}{''.join(text for text, _ in hint)}"
+        between = "─" * (width - 2 - cell_len(whole) - cell_len(position) - 4)
+        if self._ruled and self._framed == (whole, f"{between}{position}"):
             return
         self._ruled = True
-        self._framed = title, f"{between}{position}"
+        self._framed = whole, f"{between}{position}"
         colours = getattr(self.app, "colours", "terminal")
         line, dim, bright = (css_colour(colours, role) for role in ("line", "dim", "accent"))
         end = f" {position} " if position else "──"
-        self._border_title = Content.assemble((f" {title} ", bright), (between, line), (end, dim))
+        begin = [(f" {title}", bright), *self._paint_parts(hint), (" ", line)]
+        begin = begin if hint else [(f" {title} ", bright)]
+        self._border_title = Content.assemble(*begin, (between, line), (end, dim))
         self._border_subtitle = None
         self._refresh_frame(-self.gutter.top)
+
+    def _paint_parts(self, parts: Sequence[Part]) -> list[tuple[str, str]]:
+        colours = getattr(self.app, "colours", "terminal")
+        return [(text, css_colour(colours, role)) for text, role in parts]
 
     def _refresh_frame(self, y: int) -> None:
         """Paint one line of the frame again. `y`: its place, counted from the first row inside the frame,

@@ -113,6 +113,7 @@ class Lines(Framed, can_focus=True):
         self._link = 0  # the chosen one of the row under the cursor
         self.searches = searches  # `/` goes to what matches instead of leaving out the rest
         self.empty, self.unmatched = empty, unmatched
+        self.covered = 0  # lines at the bottom that a card over the screen covers
         self.tall = 1  # lines of a row: 1 or 2
         self._headed: tuple[Rows, list[int]] = ((), [])  # rows, and the places of headings among them
         self._all: Rows = ()
@@ -183,6 +184,14 @@ class Lines(Framed, can_focus=True):
             self.cursor, self.top = place, max(0, place - offset)
         self._settle()
         self.refresh()
+
+    def cover(self, lines: int) -> None:
+        """Scroll so that the row under the cursor is above the last `lines` lines, because a card covers
+        these. 0: no card does any more."""
+        if lines != self.covered:
+            self.covered = lines
+            self._settle()
+            self.refresh()
 
     def show_top(self) -> None:
         """Scroll to the first row. Does nothing if the row under the cursor would become invisible."""
@@ -500,7 +509,7 @@ class Lines(Framed, can_focus=True):
 
     def _settle(self) -> None:
         """Move the cursor to a row that can be chosen, and scroll so that it is visible."""
-        count, height = len(self.rows), max(1, self.fits)
+        count, height = len(self.rows), max(1, self.fits - self.covered // self.tall)
         self.cursor = max(0, min(self.cursor, count - 1))
         chosen = self._choosable(self.cursor, 1)
         if chosen is None:

@@ -80,7 +80,10 @@ async def test_an_invitation_is_accepted_from_home(alice: Svc, invited: str, ope
         await sees(pilot, "offers the role write", "╭─ facts ─", "invited by", "stands until", "6 days left")
     async with open_app().run_test(size=(120, 30)) as pilot:
         await settle(pilot)
-        await sees(pilot, "invites you", "enter answers: accept or decline", "offers the role write")
+        await sees(pilot, "invites you", "enter answers: accept or decline", "role          write")
+        await sees(
+            pilot, "invited by    @", "stands until  20", "6 days left", "files are shown once you have"
+        )
         await press(pilot, "enter")
         await sees(pilot, "▌accept", "decline")
         await press(pilot, "enter")

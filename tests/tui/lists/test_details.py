@@ -71,6 +71,29 @@ async def test_another_attempt_is_shown_when_it_is_there(project: str, alice: Sv
         assert alice("repo", "run", "update", run_id, "--conclusion", "failure").code == 0
 
 
+async def test_a_check_that_runs_again_keeps_the_cursor(project: str, alice: Svc, open_app: Open) -> None:
+    """The list sorts its checks anew when one runs again. `x` is then about the check that was chosen, and
+    what was chosen since stays chosen."""
+    for name in ("lint", "wheels"):
+        run_of(alice, name, "--conclusion", "failure")
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "4")
+        await sees(pilot, "▌✗ fail    lint", "runs it again")
+        await press(pilot, "u")
+        await sees(pilot, "▌◌ queued  lint", "nobody has begun it yet")
+        await press(pilot, "x")
+        await sees(pilot, "▌⊘ cancel  lint", "✗ fail    wheels")
+        await press(pilot, "u")
+        await sees(pilot, "▌◌ queued  lint")
+        await press(pilot, "enter", "g")
+        await sees(pilot, "▌  ✗ fail    wheels")
+        await press(pilot, "u", "G")
+        await sees(pilot, "◌ queued  wheels")
+        text = await settle(pilot)
+        assert "▌  ◌ queued  wheels" not in text, "the cursor was moved since, and stays where it is"
+
+
 async def test_security_says_which_branches_are_protected(project: str, alice: Svc, open_app: Open) -> None:
     assert alice("repo", "branch", "topic").code == 0
     async with open_app().run_test(size=(140, 40)) as pilot:
@@ -117,6 +140,46 @@ async def test_security_shows_the_reports_that_wait_for_a_decision(
         await sees(pilot, "✓ nothing known", "✓ all are decided")
 
 
+async def test_a_branch_without_a_rule_leads_to_a_new_rule_for_it(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "branch", "topic").code == 0
+    async with open_app().run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "6")
+        await sees(pilot, "topic", "no rule")
+        await press(pilot, "j", "j", "enter")
+        await sees(pilot, "branch: topic", "▌  protect branches")
+        await press(pilot, "enter")
+        await sees(pilot, "branches topic")
+        await press(pilot, "enter", "S", "escape")
+        await press(pilot, "6")
+        await sees(pilot, "Protection rules 1")
+        await press(pilot, "g", "j", "j", "enter")
+        await sees(pilot, "▌  topic", "a review")
+
+
+async def test_the_keys_of_tabs_lead_out_of_a_row(project: str, alice: Svc, open_app: Open) -> None:
+    assert alice("issue", "create", "-t", "It stalls").code == 0
+    run_of(alice, "lint", "--conclusion", "failure")
+    assert alice("repo", "release", "create", "v1", "--notes", "First").code == 0
+    async with open_app().run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "enter")
+        await sees(pilot, "#1  It stalls")
+        await press(pilot, "4")
+        await sees(pilot, "Workflows 1", "✗ fail")
+        await press(pilot, "enter")
+        await sees(pilot, "─ Checks and runs ─")
+        await press(pilot, "5")
+        await sees(pilot, "─ Releases 1 ─", "v1")
+        await press(pilot, "enter", "3")
+        await sees(pilot, "Issues open · 1")
+        depth = len(pilot.app.screen_stack)
+        await press(pilot, "escape")
+        assert len(pilot.app.screen_stack) == depth - 1
+
+
 async def test_insights_draw_what_was_done(project: str, alice: Svc, open_app: Open) -> None:
     run_of(alice, "lint", "--conclusion", "failure")
     run_of(alice, "unit", "--conclusion", "success")
@@ -124,11 +187,12 @@ async def test_insights_draw_what_was_done(project: str, alice: Svc, open_app: O
         await settle(pilot)
         await press(pilot, "enter", "7")
         await sees(pilot, "Activity of main", "50 % of 2 runs", "Seals a week", "this week", "Second")
-        await sees(pilot, "none in 12 weeks", "py ", "0 open  0 closed")
+        await sees(pilot, "Activity of the repository", "none in 12 weeks", "py ", "0 open  0 closed")
+        assert "this week     ━" in await settle(pilot), "one week with data is one row"
         await press(pilot, "j")
         await sees(pilot, "Who sealed in 12 weeks", "━ 2")
         await press(pilot, "j")
-        text = await sees(pilot, "How often checks pass", "100 %")
+        text = await sees(pilot, "How often checks of the repository pass", "100 %", "the newest run right")
         assert text.index("lint ") < text.index("unit "), "what fails most stands first"
         await press(pilot, "enter")
         await sees(pilot, "─ Workflows 2 ─")

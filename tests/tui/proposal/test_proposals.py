@@ -98,7 +98,7 @@ async def test_a_proposal_is_read_changed_and_merged(proposal: str, alice: Svc, 
         assert "⊘ closed" in await press(pilot, "z")
         assert "○ open" in await press(pilot, "z")
         assert f"@{os.environ['TEST_HANDLE']}" in (await press(pilot, "u")).split("assigned")[1]
-        assert "heart 1" in await press(pilot, "e", *"heart", "enter")
+        assert "heart ×1" in await press(pilot, "e", *"heart", "enter")
         text = await press(pilot, "M")
         assert "✓ 1/1" in text and "✓ none" in text and "☐ delete the branch topic" in text
         text = await press(pilot, "d")

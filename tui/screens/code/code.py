@@ -39,6 +39,7 @@ from tui.widgets.framed import Pane, draw_frame
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.picture import Picture
 from tui.widgets.source import SHORT, Source
+from tui.wording import unread_words
 
 if TYPE_CHECKING:
     from tui.screens.code.find_text import SealTexts
@@ -57,6 +58,8 @@ UNMATCHED = "nothing matches; esc lists all; F searches in all files, t finds a 
 KEPT_TEXTS = 4 * 1024 * 1024  # characters that are kept for the next search
 PREVIEWED = 256 * 1024  # bytes of a file that is previewed
 PEOPLE_EVERY = 2.0  # seconds between two questions who is where
+
+ASKING = "◐ asking the server"
 
 
 class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
@@ -424,7 +427,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             file = self.query_one("#file", Lines)
             file.shift = 0
             file.show(())
-            file.waiting = "◐ asking the server"
+            file.waiting = ASKING
             self._head(safe(path), "")
         self.path, self._mode, self._playing, self._kept = path, "file", None, ""
         self._glimpsed, self._glimpsed_path = glimpsed, (path, False)
@@ -442,8 +445,14 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         keys shows the reason."""
         file = self.query_one("#file", Lines)
         if path == self.path and file.waiting:
-            file.waiting = "not read; r asks again"
+            file.waiting = unread_words(self.svc.news.state)
             file.refresh()
+
+    def read_missing(self) -> None:
+        file = self.query_one("#file", Lines)
+        if file.waiting and file.waiting != ASKING and self.path is not None:
+            self.open_file(self.path, glimpsed=self._glimpsed)
+        self.place_facts()
 
     def _paint_sealed(self, blob: Blob, at: float) -> None:
         """Paint the text of a sealed file. Does nothing if the user has opened another file since it was

@@ -15,6 +15,7 @@ from tui.screens.code.seal_rows import subject_of
 from tui.screens.facts import FRAME, Facts, fact_rows, frame, wrap_facts
 from tui.text import Part, ago, brief, fit, safe
 from tui.widgets.lines import Item, sequence
+from tui.wording import unread_words
 
 WIDTH = 46  # columns, with the frame
 LISTED = 12  # seals of the history
@@ -64,7 +65,7 @@ class FileFacts(FileView):
 
         def miss(error: BaseException) -> None:
             if self._of_file == about:
-                self._unread = "not read; r asks again"
+                self._unread = unread_words(self.svc.news.state)
                 self._paint_facts()
 
         if is_folder:

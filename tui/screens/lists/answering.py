@@ -7,20 +7,27 @@ from typing import TYPE_CHECKING
 
 from localstore.core.model.access import AccessRequest, Invite
 from localstore.core.model.inbox import InboxItem
+from localstore.core.model.repo import Repo
 from svc.flows.inbox_words import describe
-from tui import contents
+from tui import contents, reads
 from tui.screens.choose import Choose
 from tui.screens.facts import fact_rows
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tui.screens.lists.answered import Answered
     from tui.screens.split import Panes
 
 Line = tuple[Part, ...]
+FACT_NAME, FACT_WIDTH = (
+    "dim",
+    14,
+)  # role of the name of a fact, and its columns in a preview
+BLANK: Line = (("", "text"),)
+HIDDEN: Line = (("its files are shown once you have accepted", "dim"),)
 Fact = Item  # a row of the column of facts
 OPEN = "open the repository"
 DAY = 86_400
@@ -83,6 +90,57 @@ def read_offer(panes: Panes, item: InboxItem, paint: Callable[[list[Line], list[
         load(contents.access_requests(repo.id), paint_request, lambda error: None)
     elif item.event == "invite.create":
         load(contents.my_invites(), paint_invite, lambda error: None)
+
+
+def preview_offer(panes: Panes, item: InboxItem, title: str, words: Sequence[Line]) -> None:
+    """Show the preview of an invitation or a transfer: what is offered, and below it the repository, as
+    far as the account may see it. `title`: what it is about. `words`: rows at the top."""
+    from tui.screens.lists.glance import Glance
+
+    repo = item.repo
+    lines: list[Line] = []
+    facts: list[Fact] = []
+    visible: list[Repo] | None = None  # once the server has said whether the account may see it
+
+    def show() -> None:
+        if visible:
+            Glance(panes, item.id, visible[0].id, [*lines, BLANK], None, facts).begin()
+        else:
+            panes.show_preview(
+                item.id, title, [*lines, *([BLANK, HIDDEN] if visible is not None else [])], facts
+            )
+
+    def paint_offer(rows: list[Line], offered: list[Fact]) -> None:
+        nonlocal lines, facts
+        lines, facts = [*words, *(rows if panes.facts_shown else in_lines(offered))], offered
+        show()
+
+    def paint_repo(answer: list[Repo], at: float) -> None:
+        nonlocal visible
+        if answer != visible:
+            visible = answer
+            show()
+
+    read_offer(panes, item, paint_offer)
+    if repo is not None:
+        panes.front.svc.load(reads.offered_repo(repo.id), paint_repo, lambda error: None)
+
+
+def in_lines(facts: Sequence[Fact]) -> list[Line]:
+    """Returns facts as rows of a preview, for screens without room for the column of facts. The name of a
+    fact stands before its values."""
+    rows: list[Line] = []
+    name = ""
+    for fact in facts:
+        text = "".join(part for part, _ in fact.left).strip()
+        if not text:
+            continue
+        if fact.left[0][1] == FACT_NAME:
+            name = text
+            continue
+        rows.append(((f"{name:<{FACT_WIDTH}}", "dim"), *fact.left))
+        name = ""
+    return rows
 
 
 def _ends(invite: Invite, now: float) -> list[Fact]:

@@ -49,12 +49,15 @@ class Glance:
         repo_id: str,
         first: Sequence[Line] = (),
         on_checks: Callable[[str, Part], None] | None = None,
+        facts: Sequence[Item] = (),
     ) -> None:
         """Preview the repository of a row. `panes`: the screen with the list and the preview. `key`: the key
         of the row. `first`: rows at the top of the preview. `on_checks`: called with the id of the repository
-        and the state of the checks of its default branch."""
+        and the state of the checks of its default branch. `facts`: rows above the facts about the
+        repository."""
         self._panes, self._key, self._repo_id = panes, key, repo_id
         self._first, self._on_checks = first, on_checks
+        self._given_facts = facts
         self._repo: Repo | None = None
         self._seals: list[SealSummary] = []
         self._checks: SealChecks | None = None
@@ -77,7 +80,7 @@ class Glance:
 
     def _miss_repo(self, error: BaseException) -> None:
         if self._repo is None:
-            self._panes.show_preview(self._key, "", [*self._first, missing(error)])
+            self._panes.show_preview(self._key, "", [*self._first, missing(error)], self._given_facts)
 
     def _paint_repo(self, repo: Repo, at: float) -> None:
         before, self._repo = self._repo, repo
@@ -118,7 +121,8 @@ class Glance:
         rows: list[Row | Line] = [*self._first, *_head(repo, width)]
         if panes.facts_shown:
             rows += self._readme_rows(width)
-            panes.show_preview(self._key, safe(repo.full_name), rows, self._facts(repo, now))
+            facts = [*self._given_facts, *self._facts(repo, now)]
+            panes.show_preview(self._key, safe(repo.full_name), rows, facts)
             return
         if self._checks is not None:
             state = checks_of(self._checks.rollup, self._checks.items)

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
+from rich.cells import cell_len
 
 from localstore.core.model import inbox as inboxes
 from localstore.core.model.inbox import InboxItem, InboxMarks, InboxState
@@ -73,11 +74,13 @@ GO = Action("go_repo", ("w",), "go to a repository", "svc repo list", footer=Tru
 
 class Space(NamedTuple):
     """The room for a row of the inbox. `narrow`: there is little more room than for a title. `two_lines`: the
-    row has a second line. `account`: the handle of the user."""
+    row has a second line. `account`: the handle of the user. `columns`: those of the list, 0 if they do not
+    matter."""
 
     narrow: bool = False
     two_lines: bool = False
     account: str = ""
+    columns: int = 0
 
 
 ROOMY = Space()
@@ -117,7 +120,11 @@ def row(
     if space.narrow:
         when = ((f"{brief(item.updated_at, now)} ", "dim"),)
         word, role = stands if stands[0] and item.reason not in NEEDS_ME else (word, role)
-        return Item(item.id, (unread, (f"{word} ", role), about, (title, "text")), when, text)
+        parts: tuple[Part, ...] = (unread, (f"{word} ", role), about, (title, "text"))
+        taken = 1 + sum(cell_len(part) for part, _ in (*parts, *when))
+        if number and space.columns and taken > space.columns:
+            parts = (unread, (f"{word} ", role), (title, "text"))  # the preview says where it is
+        return Item(item.id, parts, when, text)
     what: Part = (f" · {safe(done)}" if done else "", "dim")
     parts = (unread, (f"{word:<{WORD - 1}} ", role), about, (f" {title}", "text"), what)
     right = ((f"{stands[0]}  " if stands[0] else "", stands[1]), (f"{ago(item.updated_at, now)} ", "dim"))
@@ -208,7 +215,7 @@ def _about(item: InboxItem) -> str:
 
 def preview_item(panes: Answered, item: InboxItem) -> None:
     """Show the preview of a row of the inbox: of its issue, its proposal or its repository."""
-    from tui.screens.lists.answering import answers_to, read_offer
+    from tui.screens.lists.answering import answers_to, preview_offer, read_offer
     from tui.screens.lists.glance import Glance
     from tui.screens.talk.previews import preview_talk
 
@@ -222,10 +229,7 @@ def preview_item(panes: Answered, item: InboxItem) -> None:
     elif item.reason == "report":
         words.append((("enter ", "accent"), ("opens Security, which lists the reports", "dim")))
     if repo is None or (answers and item.event != "access.request"):  # what is offered may be hidden yet
-        about = safe(_about(item))
-        read_offer(
-            panes, item, lambda rows, facts: panes.show_preview(item.id, about, [*words, *rows], facts)
-        )
+        preview_offer(panes, item, safe(_about(item)), words)
     elif number is not None:
         preview_talk(panes, item.id, repo.id, item.subject.kind, number)
     elif answers:
@@ -386,7 +390,8 @@ class Inbox(Answered):
 
     def paint(self) -> None:
         now = self.svc.clock()
-        space = Space(self.narrow, self.two_lines, self.svc.client.account)
+        columns = self.list_width if self.previews else 0
+        space = Space(self.narrow, self.two_lines, self.svc.client.account, columns)
         proposals = self.find_proposals(self._items)
         rows = sections(self._items, now, space, given=self.given, proposals=proposals)
         if not rows and self.previews:

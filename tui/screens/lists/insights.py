@@ -30,6 +30,7 @@ Line = tuple[Part, ...]
 WEEKS = 12  # that the activity is about
 NAME, BAR = 20, 30  # columns of a name, and of a bar, in a preview
 HIGH = 6  # rows of a chart
+COLUMNS_FROM, WEEK_WORDS = 3, 14  # weeks with data from which a chart has columns; columns of a week in words
 NEWEST, AUTHORS, KINDS = 8, 8, 8  # seals, people and kinds of files in a preview
 GOES = {"checks": "4", "issues": "3", "proposals": "3"}  # chart → key of the tab that it is about
 HISTORY = ("seals", "people")  # charts that the history of all files is about
@@ -148,8 +149,8 @@ class Insights(Split):
                 if manifest.problem is not None:
                     rows.append(Item(None, ((f"  not read: {safe(manifest.problem)}", "warn"),)))
                 rows += [
-                    self._row(number, dependency)
-                    for number, dependency in enumerate(self._found.items)
+                    self._row(dependency)
+                    for dependency in self._found.items
                     if dependency.path == manifest.path
                 ]
             if not self._found.manifests:
@@ -199,6 +200,7 @@ class Insights(Split):
         rows = [
             Item("seals", (("  seals      ", "text"), *seals), text="seals"),
             Item("people", (("  people     ", "text"), *names), text="people"),
+            heading("Activity of the repository"),
             Item("checks", (("  checks     ", "text"), *checks), text="checks"),
         ]
         for name, times in (("issues", self._issues), ("proposals", self._proposals)):
@@ -217,7 +219,7 @@ class Insights(Split):
         blocks = {
             "seals": Block("Seals a week", self._seal_chart),
             "people": Block(f"Who sealed in {WEEKS} weeks", self._people_rows, str(len(self._people) or "")),
-            "checks": Block("How often checks pass", self._check_rows),
+            "checks": Block("How often checks of the repository pass", self._check_rows),
             "issues": Block("Issues a week", lambda wide: self._times_rows(self._issues, wide)),
             "proposals": Block("Proposals a week", lambda wide: self._times_rows(self._proposals, wide)),
         }
@@ -252,6 +254,13 @@ class Insights(Split):
         counts = by_week(times, self.svc.clock(), WEEKS)
         if not any(counts):
             return [((f"none in {WEEKS} weeks", "dim"),)]
+        filled = [(WEEKS - 1 - at, count) for at, count in enumerate(counts) if count]
+        if len(filled) < COLUMNS_FROM:
+            most, room = max(counts), max(6, min(BAR, width - WEEK_WORDS - 6))
+            return [
+                ((f"{_week_words(ago):<{WEEK_WORDS}}", "dim"), *bar(count, most, room), (f" {count}", "text"))
+                for ago, count in reversed(filled)
+            ]
         label = len(str(max(counts, default=0)))
         wide = max(1, min(6, (width - label - 1) // WEEKS - 1))
         chart = columns_of(counts, HIGH, wide)
@@ -286,8 +295,8 @@ class Insights(Split):
         return [*rows, ((f"and {more} more", "dim"),)] if more > 0 else rows
 
     def _check_rows(self, width: int) -> list[Line]:
-        """Returns a row for each check, with how often it has passed and with its newest runs. Checks that
-        fail most come first."""
+        """Returns a row for each check, with how often it has passed and with its newest runs, the newest on
+        the right. Checks that fail most come first."""
         named: dict[str, list[Run]] = {}
         for run in self._runs or ():
             named.setdefault(run.name, []).append(run)
@@ -299,12 +308,12 @@ class Insights(Split):
         room = max(6, min(BAR, width - wide - WEEKS - 9))
         rows: list[Line] = []
         for share, name in shares:
-            signs = [_sign(run) for run in named[name][:WEEKS]]
+            signs = [_sign(run) for run in reversed(named[name][:WEEKS])]
             words = (f" {int(100 * share):>3} %  ", "text")
             title = safe(name)
             title = title if len(title) < wide else title[: wide - 2] + "…"
             rows.append(((f"{title:<{wide}}", "text"), *bar(share, 1, room, _role(share)), words, *signs))
-        return rows
+        return [*rows, (("the newest run right", "dim"),)]
 
     def _kind_rows(self, width: int) -> list[Line]:
         """Returns a row for each kind of file in the shown seal. Its bar shows the sum of the sizes."""
@@ -335,12 +344,12 @@ class Insights(Split):
         for dependent in self._dependents or ():
             if f"dependent {dependent.id}" == key:
                 Glance(self, key, dependent.id).begin()
-        for number, dependency in enumerate(self._found.items if self._found is not None else ()):
-            if f"dependency {number}" == key:
+        for dependency in self._found.items if self._found is not None else ():
+            if _key_of(dependency) == key:
                 self.show_preview(key, safe(dependency.name), _facts_of(dependency))
 
-    def _row(self, number: int, dependency: Dependency) -> Item:
-        key = f"dependency {number}"
+    def _row(self, dependency: Dependency) -> Item:
+        key = _key_of(dependency)
         if dependency.repo is not None:
             self._repos[key] = dependency.repo.full_name
         left: tuple[Part, ...] = (
@@ -371,6 +380,15 @@ class Insights(Split):
             self.of.act_in_code("show_history_of_branch")
         elif (key := GOES.get(str(event.key))) is not None:
             self.svc.press(key)
+
+
+def _key_of(dependency: Dependency) -> str:
+    return f"dependency {dependency.path} {dependency.ecosystem} {dependency.name} {dependency.requirement}"
+
+
+def _week_words(ago: int) -> str:
+    """Returns a week in words. `ago`: how many weeks ago it was, with 0 for the present one."""
+    return ("this week", "last week")[ago] if ago < 2 else f"{ago} weeks ago"
 
 
 def _passing(runs: Sequence[Run]) -> tuple[float, int]:

@@ -19,6 +19,7 @@ from tui.screens.facts import WithFacts, beside_facts, fact_rows
 from tui.screens.lists.moving import Moving
 from tui.screens.lists.signature import signature
 from tui.screens.split import SPLIT_ACTIONS, Split
+from tui.screens.tab_keys import TAB_ACTIONS, LeadsToTabs
 from tui.text import Part, ago, brief, safe
 from tui.texts import Texts, first_words, item
 from tui.widgets.lines import Item, Lines, sequence
@@ -183,7 +184,7 @@ def _signer(release: Release) -> str:
     return f"  by @{safe(by.handle or '?')}" if by is not None else ""
 
 
-class ReleaseScreen(WithFacts, Moving):
+class ReleaseScreen(WithFacts, Moving, LeadsToTabs):
     """The screen of one release. Its files are downloaded into the folder in which the app was started."""
 
     ACTIONS = (
@@ -198,6 +199,7 @@ class ReleaseScreen(WithFacts, Moving):
         _action("remove", "x", "remove the file", "delete-asset {version} {name}", "asset.delete"),
         _action("edit", "e", "edit the notes", "edit {version}", "release.edit"),
         _action("notes", "E", "notes by a command", "edit {version}", "release.edit"),
+        *TAB_ACTIONS,
     )
 
     def __init__(self, repo: Repo, release: Release) -> None:

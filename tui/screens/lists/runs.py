@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from localstore.core.model import run as runs
 from localstore.core.model.check import SealChecks
 from localstore.core.model.repo import Repo
@@ -18,6 +20,7 @@ from tui.screens.lists.run_glance import RunGlance
 from tui.screens.lists.run_rows import attempt_words, duration, fact_items, run_rows, seconds_of
 from tui.screens.proposal.words import checks_of, sign_of_check, sign_of_run
 from tui.screens.split import SPLIT_ACTIONS, Split, SplitScreen
+from tui.screens.tab_keys import TAB_ACTIONS, LeadsToTabs
 from tui.text import Part, ago, brief, safe
 from tui.texts import first_words, item
 from tui.widgets.lines import Item, Lines, heading, sequence
@@ -30,6 +33,7 @@ Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
 ORDER = ("fail", "cancel", "pending", "pass", "skip")  # of the checks of a seal
 OTHERS = 40  # runs of a check that are listed
+SEAL = 12  # columns of the beginning of a seal's id, with the blanks around it
 NAME = 20  # columns of the name of a check, at most
 
 CHANGES = (
@@ -81,12 +85,25 @@ class Workflows(Split):
         super().__init__(of)
         self._runs: dict[str, Run] = {}
         self._head: SealChecks | None = None
+        self._ids: dict[str, str] = {}  # check of the shown seal → its newest run
         self._first: Hashable | None = None  # the row on which the cursor began
+        self._stays = False  # whether the cursor stays on its row, whatever is listed above it
         self._glance = RunGlance(self)
 
     def facts(self) -> dict[str, str]:
         key = self.query_one("#runs", Lines).key
-        return {"run": str(key[1])} if isinstance(key, tuple) else {}
+        return {"run": self._run_id(key)} if isinstance(key, tuple) else {}
+
+    def _run_id(self, key: Hashable) -> str:
+        """Returns the id of the run of the row with this key. The row of a check keeps its key when the check
+        runs again, and then has another run."""
+        if not isinstance(key, tuple):
+            return ""
+        return self._ids.get(str(key[1]), "") if key[0] == "check" else str(key[1])
+
+    def acting(self, action: str) -> None:
+        if action in ("rerun", "cancel"):
+            self._stays = True
 
     def label_of(self, action: Action) -> str:
         run = self._under_cursor
@@ -115,10 +132,12 @@ class Workflows(Split):
 
     def _paint_runs(self, runs: list[Run], at: float) -> None:
         self._runs = {run.id: run for run in runs}
+        self.renew()
         self.paint()
 
     def _paint_head(self, checks: SealChecks, at: float) -> None:
         self._head = checks
+        self.renew()
         self.paint()
 
     def queue_changed(self) -> None:
@@ -129,6 +148,7 @@ class Workflows(Split):
             return
         rows: list[Item] = []
         wide = self._name_width
+        self._ids = {}
         head = self._head if self._head is not None and self._head.seal_id == self.of.seal else None
         if head is not None:
             sign = checks_of(head.rollup, head.items)
@@ -142,7 +162,9 @@ class Workflows(Split):
                 below = must + summary
                 left = (sign_of_check(check), (f" {_pad_name(check.name, wide)}", "text"))
                 when = self._when(check.completed_at or check.started_at or "")
-                key = ("head", check.run_id) if check.run_id else None
+                key = ("check", check.name) if check.run_id else None
+                if check.run_id:
+                    self._ids[check.name] = check.run_id
                 right = ((f"{attempt_words(check.attempt)}{when} ", "dim"),)
                 rows.append(Item(key, (*left, (below, "dim")), right, check.name))
             rows.append(Item(None, BLANK))
@@ -157,18 +179,21 @@ class Workflows(Split):
 
     def _begin_at(self, rows: Sequence[Item]) -> Hashable | None:
         """Returns the key of the row to which the cursor goes: the first row, until the user has moved the
-        cursor. After that, returns None, and the cursor stays. This is called for each answer of the server,
-        because checks can arrive later than the runs and are shown above them."""
-        first = next((row.key for row in rows if row.key is not None), None)
-        stays = self._first is not None and self.listed.key != self._first
-        self._first = self._first if stays else first
-        return None if stays else first
+        cursor or changed a run, or the checks of the seal are listed. After that, returns None, and the
+        cursor stays. This is called for each answer of the server, because checks can arrive later than the
+        runs and are shown above them."""
+        if self._stays or (self._first is not None and self.listed.key != self._first):
+            self._stays = True
+            return None
+        self._first = next((row.key for row in rows if row.key is not None), None)
+        self._stays = bool(self._ids)
+        return self._first
 
     def make_title(self) -> tuple[Part, ...]:
         return ("Workflows ", "title"), (str(len(self._runs)), "dim")
 
     def preview_of(self, key: Hashable) -> None:
-        run_id = str(key[1]) if isinstance(key, tuple) else ""
+        run_id = self._run_id(key)
         run = self._runs.get(run_id)
         if run is not None:
             self._preview(key, run)
@@ -195,20 +220,23 @@ class Workflows(Split):
     def _row(self, run: Run, wide: int) -> Item:
         left: tuple[Part, ...] = (sign_of_run(run), (f" {_pad_name(run.name, wide)}", "text"))
         first = first_words(run.summary or "")
+        when = self._when(run.completed_at or run.started_at or run.created_at)
+        attempt = attempt_words(run.attempt)
+        used = 1 + sum(cell_len(text) for text, _ in left) + len(f"{attempt}{when} ")
+        if used + SEAL > self.list_width and run.attempt > 1:
+            used, attempt = used - len(attempt) + len(f"×{run.attempt}  "), f"×{run.attempt}  "
         more: tuple[Part, ...] = (
-            (f"  {run.seal_id[:8]}", "accent"),
+            (f"  {run.seal_id[:8]}" if used + SEAL <= self.list_width else "", "accent"),
             (f"  {safe(first)}" if first else "", "dim"),
         )
-        when = self._when(run.completed_at or run.started_at or run.created_at)
         text = f"{run.name} {run.branch} {run.seal_id} {run.summary or ''} {run.conclusion or run.status}"
-        right = ((f"{attempt_words(run.attempt)}{when} ", "dim"),)
+        right = ((f"{attempt}{when} ", "dim"),)
         return Item(("run", run.id), (*left, *more), right, text)
 
     @property
     def _under_cursor(self) -> Run | None:
         """The run under the cursor, None if the row under the cursor is no run."""
-        key = self.listed.key
-        return self._runs.get(str(key[1])) if isinstance(key, tuple) else None
+        return self._runs.get(self._run_id(self.listed.key))
 
     @property
     def _run(self) -> Run | None:
@@ -227,13 +255,12 @@ class Workflows(Split):
             cancel(self.of, self.of.repo, run)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        key = self.listed.key
-        if isinstance(key, tuple):
-            run_id = str(key[1])
+        run_id = self._run_id(self.listed.key)
+        if run_id:
             self.app.push_screen(RunScreen(self.of.repo, run_id, self._runs.get(run_id)))
 
 
-class RunScreen(SplitScreen):
+class RunScreen(SplitScreen, LeadsToTabs):
     """The screen of one run. It also lists the other checks of the same seal, and other runs of the same
     check. They are beside the run, or below it on a narrow screen."""
 
@@ -242,7 +269,7 @@ class RunScreen(SplitScreen):
     SHARE = 34
     FACTS = True
     WAITING = "asking the server"
-    ACTIONS = (*CHANGES, *SPLIT_ACTIONS)
+    ACTIONS = (*CHANGES, *SPLIT_ACTIONS, *TAB_ACTIONS)
 
     def __init__(self, repo: Repo, run_id: str, run: Run | None = None) -> None:
         super().__init__()
@@ -250,6 +277,7 @@ class RunScreen(SplitScreen):
         self._runs: list[Run] = []  # of the repository, the newest first
         self._glance = RunGlance(self)
         self._attempts = 0  # that there were when another one was asked for, which is shown once it is there
+        self._newest_of: dict[str, Run] = {}  # check of the seal → its newest run
         self._moved_to = run_id  # the run that the cursor goes to with the next rows; "" for none
 
     def label_of(self, action: Action) -> str:
@@ -291,8 +319,11 @@ class RunScreen(SplitScreen):
             newest = self._newest(opened)
             if newest.attempt > self._attempts:
                 self._attempts = 0
-                self._take(newest)
-                return
+                current = self._current
+                if not self.previews or (current is not None and current.id == opened.id):
+                    self._take(newest)
+                    return
+                self._run, self._run_id = newest, newest.id  # the cursor has gone elsewhere, and stays there
         self.renew()
         self.paint()
 
@@ -326,16 +357,23 @@ class RunScreen(SplitScreen):
         listed = self._of_seal(run)
         if listed and (self.previews or len(listed) > 1):
             rows.append(heading(f"Checks of {run.seal_id[:8]}", len(listed)))
-            rows += [self._row(other, safe(other.name), "") for other in listed]
+            rows += [self._row(("check", other.name), other, safe(other.name), "") for other in listed]
             rows.append(Item(None, BLANK))
+        self._newest_of = {other.name: other for other in listed}
         ids = {other.id for other in listed}
         others = [other for other in self._runs if other.name == run.name and other.id not in ids]
         if others:
             rows.append(heading(f"Other runs of {safe(run.name)}", len(others)))
             for other in others[:OTHERS]:
-                rows.append(self._row(other, other.seal_id[:8], f"  {safe(other.branch)}"))
+                more = f"  {safe(other.branch)}"
+                rows.append(self._row(("run", other.id), other, other.seal_id[:8], more))
         self.listed.searches = not self.previews
-        cursor = ("run", self._moved_to) if self._moved_to and self.previews else None
+        cursor: Hashable | None = None
+        if self._moved_to and self.previews:
+            named = next(
+                (name for name, other in self._newest_of.items() if other.id == self._moved_to), None
+            )
+            cursor = ("check", named) if named is not None else ("run", self._moved_to)
         self._moved_to = ""
         self.listed.show(sequence(rows), cursor)
         self.show_frame()
@@ -352,12 +390,12 @@ class RunScreen(SplitScreen):
         states = {name: run_state(run.status, run.conclusion) for name, run in newest.items()}
         return sorted(newest.values(), key=lambda run: (ORDER.index(states[run.name]), run.name))
 
-    def _row(self, run: Run, name: str, more: str) -> Item:
+    def _row(self, key: Hashable, run: Run, name: str, more: str) -> Item:
         took = duration(seconds_of(run))
         when = brief(run.completed_at or run.started_at or run.created_at, self.svc.clock())
         left: Line = (("  ", "text"), sign_of_run(run), (f" {name}", "text"), (more, "dim"))
         right = ((f"{attempt_words(run.attempt)}{took or when} ", "dim"),)
-        return Item(("run", run.id), left, right, f"{run.name} {run.branch} {run.seal_id}")
+        return Item(key, left, right, f"{run.name} {run.branch} {run.seal_id}")
 
     def _rows_of(self, run: Run) -> list[Row | Line]:
         """Returns the rows of a run, as wide as the pane that shows it."""
@@ -386,13 +424,15 @@ class RunScreen(SplitScreen):
         """The run under the cursor or, if there is none, the run that was opened. None until that is
         loaded."""
         key = self.listed.key
+        if isinstance(key, tuple) and key[0] == "check" and self._run is not None:
+            return self._newest_of.get(str(key[1]), self._run)
         if isinstance(key, tuple) and key[0] == "run" and self._run is not None:
             return next((run for run in (self._run, *self._runs) if run.id == key[1]), self._run)
         return self._run
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         run = self._current
-        if isinstance(event.key, tuple) and event.key[0] == "run" and run is not None:
+        if isinstance(event.key, tuple) and event.key[0] in ("check", "run") and run is not None:
             self._take(run)
 
     def _newest(self, run: Run) -> Run:

@@ -132,8 +132,15 @@ class Security(Split):
         self.svc.open_form("repo reports create")
 
     def do_rules(self) -> None:
-        """Open the settings, in which the rules are changed."""
-        self.svc.press("8")
+        """Open the settings, in which the rules are changed. On a branch without a rule, begin one for it."""
+        kind, _, name = str(self.listed.key).partition(" ")
+        rules = matching(self._rules or (), name) if kind == "branch" else []
+        if kind == "rule" or rules:
+            self.of.open_rule(rules[0].pattern if rules else name, exists=True)
+        elif kind == "branch":
+            self.of.open_rule(name, exists=False)
+        else:
+            self.svc.press("8")
 
     def open_tab(self) -> None:
         self.do_refresh()

@@ -73,10 +73,11 @@ class ProposalScreen(Reviewing, Talk):
         _action("close", "z", "close or reopen", "close {n}", "proposal.close", True),
         _action("draft", "d", "ready or draft", "ready {n}", "proposal.ready", True),
         _action("edit", "T", "edit the text", "edit {n} -b TEXT", "proposal.edit"),
-        _action("edit_comment", "C", "edit the comment", "comment {n} --edit-last -b TEXT", ""),
+        _action("edit_comment", "C", "edit the comment", "comment {n} --edit-last -b TEXT", "", True),
         _action("title", "t", "change the title", "edit {n} -t TEXT", "proposal.edit"),
         _action("label", "l", "labels", "label add {n} {name}", "issue.label"),
         _action("assign", "u", "assign or unassign me", "edit {n}", "issue.assign"),
+        _action("people", "U", "assign people", "edit {n}", "issue.assign"),
         _action("reviewer", "v", "ask for a review", "edit {n}", "proposal.reviewers"),
         _action("react", "e", "react", "react {n} {reaction}", "reaction.add"),
     )
@@ -194,7 +195,7 @@ class ProposalScreen(Reviewing, Talk):
         items += [item(("version", place), row) for place, row in enumerate(versions)]
         items += self.in_order(self._talk(proposal))
         items += [item(("queued", place), row) for place, row in enumerate(self.queued_rows())]
-        self.query_one("#proposal", Lines).show(sequence(items))
+        self.show_talk(self.query_one("#proposal", Lines), items)
         self.show_facts(
             [
                 *self.people_rows(proposal),

@@ -61,6 +61,10 @@ class Checks(Panel):
 
         self.ask("name of a check that has to pass, such as test", done)
 
+    def protect(self, branch: str) -> None:
+        """Ask for the pattern of a new rule. The prompt begins with the name of a branch."""
+        self.ask("branch, or pattern of branches", self._new_rule, branch)
+
     def _rule(self, pattern: str) -> None:
         rule = next((known_rule for known_rule in self._rules if known_rule.pattern == pattern), None)
         if rule is not None:

@@ -71,6 +71,8 @@ class Settings(Split):
         super().__init__(of)
         self.panels = {kind.NAME: kind(self) for kind in PANELS}
         self._kept = FormDrafts()
+        self.rule_wanted = "", False  # a branch or pattern for `begin_rule`, and whether it has a rule
+        self._cursor: Hashable | None = None  # the row to which the cursor goes once it is there
 
     @property
     def repo(self) -> Repo:
@@ -152,8 +154,23 @@ class Settings(Split):
         rows += [Item(None, (("", "text"),)), Item(None, ((f"{absent}: {NO_ROUTE}", "dim"),))]
         waiting = self.svc.describe_queue(f"/repos/{self.repo.id}")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in waiting]
-        self.query_one("#settings", Lines).show(sequence(rows))
+        there = self._cursor is not None and any(row.key == self._cursor for row in rows)
+        self.query_one("#settings", Lines).show(sequence(rows), self._cursor if there else None)
+        self._cursor = None if there else self._cursor
         self.renew()
+
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        super().on_lines_moved(event)
+        self._cursor = None  # the user has gone elsewhere
+
+    def begin_rule(self) -> None:
+        """Put the cursor on the protection rule that was asked for. If there is none, let the user make
+        one."""
+        pattern, exists = self.rule_wanted
+        self._cursor = (Checks.NAME, "rule", pattern if exists else "")
+        self.paint()
+        if pattern and not exists and not refusal(Checks.RIGHTS["rule"], self.repo):
+            cast("Checks", self.panels[Checks.NAME]).protect(pattern)
 
     def queued_values(self, endpoint: Endpoint[Any]) -> dict[str, Any]:
         """Returns the values that fields of the repository will get from changes in the outbox, by the name

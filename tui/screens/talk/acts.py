@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from localstore.core.endpoint import Endpoint
 from localstore.core.model import issue as issues
 from localstore.core.model import proposal as proposals
+from localstore.core.model.access import Collaborator
 from localstore.core.model.issue import CommentBody, Issue, IssuePatch
 from localstore.core.model.label import Label
 from localstore.core.model.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
+from svc.flows.place.rights import refusal
 from tui import contents
 from tui.actions import Action
 from tui.drafts import name_draft
 from tui.listed import ListedIssue, ListedProposal
 from tui.screens.base import READING_SECONDS, Base
 from tui.screens.talk.previews import colours_of, first_left, label_parts
-from tui.text import safe
+from tui.text import Part, safe
 
 if TYPE_CHECKING:
     from textual.widget import Widget
+
+    from tui.asked import AskedApp
 
     Mixed = Widget
 else:
@@ -32,12 +36,14 @@ _UPDATES: dict[Noun, tuple[Endpoint[Any], type[IssuePatch] | type[ProposalPatch]
     "issue": (issues.UPDATE, IssuePatch),
     "proposal": (proposals.UPDATE, ProposalPatch),
 }
+_KINDS: dict[Noun, str] = {"issue": "issues", "proposal": "proposals"}  # in paths of the API
+DRAFTED: Part = ("✎ draft comment", "warn")
 _LABELS: dict[Noun, tuple[Endpoint[Any], Endpoint[Any]]] = {
     "issue": (issues.ADD_LABEL, issues.REMOVE_LABEL),
     "proposal": (proposals.ADD_LABEL, proposals.REMOVE_LABEL),
 }
 
-ABOUT_ONE = ("open", "comment", "label", "close", "assign", "title", "edit", "write")
+ABOUT_ONE = ("open", "comment", "label", "close", "assign", "people", "title", "edit", "write")
 """Actions that need an issue or a proposal under the cursor."""
 
 
@@ -48,6 +54,37 @@ class About(NamedTuple):
     repo: Repo
     number: int
     item: Issue | Proposal | ListedIssue | ListedProposal | None
+
+
+def waiting_state(svc: AskedApp, repo_id: str, noun: Noun, number: int) -> str:
+    """Returns the state (open or closed) that an issue or a proposal gets from what waits in the outbox.
+    Returns "" if nothing there changes its state."""
+    path, sending = f"/repos/{repo_id}/{_KINDS[noun]}/{number}", svc.sending
+    states = [
+        str(entry.value.get("state") or "")
+        for entry in svc.entries
+        if entry.path == path
+        and entry.state != "refused"
+        and isinstance(entry.value, dict)
+        and sending is not None
+        and sending.is_mine(entry)
+    ]
+    return next((state for state in reversed(states) if state), "")
+
+
+def waiting_part(svc: AskedApp, repo_id: str, noun: Noun, number: int) -> Part:
+    """Returns what waits in the outbox for an issue or a proposal as a part, such as `⋯ closing`. Its text is
+    "" if nothing waits."""
+    state = waiting_state(svc, repo_id, noun, number)
+    if state:
+        return ("⋯ closing" if state == "closed" else "⋯ opening", "warn")
+    count = len(svc.describe_queue(f"/repos/{repo_id}/{_KINDS[noun]}/{number}")) if svc.entries else 0
+    return (f"⋯ {count} queued" if count else "", "warn")
+
+
+def has_draft(svc: AskedApp, repo_id: str, number: int) -> bool:
+    """Returns whether the account has begun a comment on an issue or a proposal and not sent it."""
+    return svc.drafts is not None and svc.drafts.exists(name_draft(repo_id, number))
 
 
 class Acts(Mixed):
@@ -74,7 +111,9 @@ class Acts(Mixed):
             return ""
         item = about.item
         if item is not None and action.id == "close":
-            return {"open": "close", "closed": "reopen"}.get(item.state, "")
+            return {"open": "close", "closed": "reopen"}.get(self._state_of_one(about, item.state), "")
+        if action.id == "comment" and has_draft(self.front.svc, about.repo.id, about.number):
+            return "go on writing"
         if item is not None and action.id == "assign":
             mine = any(person.handle == self.front.svc.client.account for person in item.assignees)
             return "unassign me" if mine else "assign me"
@@ -104,6 +143,13 @@ class Acts(Mixed):
         if text.strip():
             self.change(about, issues.COMMENT, CommentBody(body=text.strip()))
 
+    def _state_of_one(self, about: About, state: str) -> str:
+        """Returns the state that an issue or a proposal has once the outbox is sent. `state`: its state on
+        the server."""
+        if state == "merged":
+            return state
+        return waiting_state(self.front.svc, about.repo.id, about.noun, about.number) or state
+
     def do_close(self) -> None:
         about, item = self._read()
         if about is None or item is None:
@@ -111,7 +157,8 @@ class Acts(Mixed):
         if item.state == "merged":
             self.front.say(f"#{about.number} is merged, and cannot be opened again", "warn")
         else:
-            state, doing = ("open", "opening") if item.state == "closed" else ("closed", "closing")
+            now = self._state_of_one(about, item.state)
+            state, doing = ("open", "opening") if now == "closed" else ("closed", "closing")
             self.patch_one(about, state=state)
             self.state_changed(f"{doing} #{about.number} {safe(item.title)}")
 
@@ -135,6 +182,56 @@ class Acts(Mixed):
             return
         mine = any(person.handle == self.front.svc.client.account for person in item.assignees)
         self.patch_one(about, **{"remove_assignees" if mine else "add_assignees": ["@me"]})
+
+    def do_people(self) -> None:
+        """Let the user choose the people to whom an issue or a proposal is assigned. Those with a role in the
+        repository are offered, as far as the account may know them, and those who take part. Others are
+        assigned by their typed handle."""
+        about, item = self._read()
+        if about is None or item is None:
+            return
+        from tui.screens.choose import ChooseSeveral
+
+        front, on = self.front, [person.handle for person in item.assignees if person.handle]
+        waits = [True]
+
+        def apply(added: list[str], removed: list[str]) -> None:
+            self.patch_one(about, add_assignees=added, remove_assignees=removed)
+
+        def choose(collaborators: list[Collaborator]) -> None:
+            if front.app.screen is not front or not waits:
+                return
+            waits.clear()
+            roles = {them.account.handle: them.role for them in collaborators if them.state == "active"}
+            if "owner" not in roles.values():  # else it is an organisation
+                roles = {about.repo.owner: "owner", **roles}
+            handles = dict.fromkeys([front.svc.client.account, *on, *roles, *self.known_people(about)])
+            offered: dict[str, list[Part]] = {
+                handle: [(f"@{safe(handle)}", "person"), (f"  {roles.get(handle, '')}", "dim")]
+                for handle in handles
+                if handle
+            }
+
+            def add(typed: str) -> None:
+                apply([typed.removeprefix("@")], [])
+
+            card = ChooseSeveral(f"people on #{about.number}", offered, on, apply, add)
+            front.app.push_screen(card)
+
+        if refusal("collaborator.list", about.repo):
+            choose([])
+            return
+        front.hold_keys(READING_SECONDS)
+        front.svc.load(
+            contents.collaborators(about.repo.id), lambda people, at: choose(people), lambda error: choose([])
+        )
+
+    def known_people(self, about: About) -> list[str]:
+        """Returns the handles of people who take part, as far as they are known: the author and the assignees
+        of what is shown."""
+        item = about.item
+        people = [item.author, *item.assignees] if item is not None else []
+        return [person.handle for person in people if person.handle]
 
     def do_label(self) -> None:
         about, item = self._read()

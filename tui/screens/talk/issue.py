@@ -12,6 +12,7 @@ from svc.flows.happened import list_happened
 from tui import contents
 from tui.actions import Action
 from tui.screens.facts import beside_facts
+from tui.screens.talk.acts import waiting_part
 from tui.screens.talk.previews import SIGNS
 from tui.screens.talk.talk import Talk
 from tui.text import Part, ago, fold, safe
@@ -35,12 +36,12 @@ class IssueScreen(Talk):
             right="comment.create",
         ),
         Action(
-            "write",
-            ("E",),
-            "comment in $EDITOR",
-            "svc issue comment {n}",
+            "edit_comment",
+            ("C",),
+            "edit the comment",
+            "svc issue comment {n} --edit-last -b TEXT",
             "signed_in",
-            right="comment.create",
+            footer=True,
         ),
         Action(
             "close",
@@ -64,13 +65,6 @@ class IssueScreen(Talk):
             right="issue.edit",
         ),
         Action(
-            "edit_comment",
-            ("C",),
-            "edit the comment",
-            "svc issue comment {n} --edit-last -b TEXT",
-            "signed_in",
-        ),
-        Action(
             "label",
             ("l",),
             "labels",
@@ -87,6 +81,24 @@ class IssueScreen(Talk):
             "signed_in",
             footer=True,
             right="issue.assign",
+        ),
+        Action(
+            "people",
+            ("U",),
+            "assign people",
+            "svc issue edit {n}",
+            "signed_in",
+            footer=True,
+            right="issue.assign",
+        ),
+        Action(
+            "write",
+            ("E",),
+            "comment in $EDITOR",
+            "svc issue comment {n}",
+            "signed_in",
+            footer=True,
+            right="comment.create",
         ),
         Action("react", ("e",), "react", "svc issue react {n} {reaction}", "signed_in", right="reaction.add"),
     )
@@ -138,7 +150,7 @@ class IssueScreen(Talk):
         items = [item(place, row) for place, row in enumerate(rows)]
         items += self.in_order([*self.timed_comments(), *self.timed_lines(list_happened(self.timeline))])
         items += [item(("queued", place), row) for place, row in enumerate(self.queued_rows())]
-        self.query_one("#issue", Lines).show(sequence(items))
+        self.show_talk(self.query_one("#issue", Lines), items)
         self.show_facts(self.people_rows(issue))
 
     def _paint_unread(self) -> None:
@@ -151,8 +163,10 @@ class IssueScreen(Talk):
     def _state_of(self, issue: Issue) -> list[tuple[Part, ...]]:
         """Returns rows with the state, author and age of an issue. They also have its labels and people,
         unless the column of facts shows these."""
+        waits = waiting_part(self.svc, self.repo.id, "issue", self.number)
         parts: list[Part] = [
             SIGNS[issue.state],
+            *([waits] if waits[0] else []),
             (f"  @{safe(issue.author.handle or '?')}", "person"),
             (f" {ago(issue.created_at, self.svc.clock())}", "dim"),
         ]

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
 
 from localstore.core.errors import UsageError
 from localstore.core.model.issue import IssueQuery
 from localstore.core.model.label import Label
+from localstore.core.model.repo import Repo
 from tui import contents
 from tui.actions import Action
+from tui.counted import ItemCount, count_open_issues, count_open_proposals
 from tui.filters import STATES, WORDS, Filter, Kind, complete, parse
 from tui.listed import ListedIssue, ListedProposal
+from tui.reads import Read
 from tui.screens.base import TWO_PANES
 from tui.screens.proposal.words import counts_beside, state_of, waits_for
 from tui.screens.split import SPLIT_ACTIONS, Split
-from tui.screens.talk.acts import About, Acts, Noun
+from tui.screens.talk.acts import DRAFTED, About, Acts, Noun, has_draft, waiting_part
 from tui.screens.talk.previews import SIGNS, Colours, colours_of, first_left, label_parts, preview_talk
 from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines
@@ -27,12 +32,22 @@ if TYPE_CHECKING:
 
 CANDIDATES = 12  # that are named while a word is typed
 KINDS: Mapping[str, Kind] = {"issue": "issues", "proposal": "proposals"}  # noun → what lists it
+COUNTS: Mapping[Kind, Callable[[Repo], Read[ItemCount]]] = {
+    "issues": count_open_issues,
+    "proposals": count_open_proposals,
+}
 SHORT = 90  # columns below which rows say things in short
 
 
-def _shorten_labels(names: Sequence[str], colours: Colours) -> list[Part]:
-    """Returns the first label, and how many more labels there are, as parts."""
-    return [*label_parts(names[:1], colours), (f"+{len(names) - 1}" if len(names) > 1 else "", "dim")]
+def _fit_labels(names: Sequence[str], colours: Colours, room: int) -> list[Part]:
+    """Returns as many labels as fit into `room` columns, at least one, and how many more labels there are, as
+    parts."""
+    for count in range(len(names), 0, -1):
+        more = f"+{len(names) - count}" if count < len(names) else ""
+        parts = [*label_parts(names[:count], colours), (more, "dim")]
+        if count == 1 or sum(cell_len(text) for text, _ in parts) <= room:
+            return parts
+    return []
 
 
 def _sign(words: str) -> str:
@@ -65,6 +80,7 @@ def _acts(noun: Noun) -> tuple[Action, ...]:
         action("label", "l", "labels", "label add {n} {name}", "issue.label", True),
         action("close", "z", "close or reopen", "close {n}", f"{noun}.close", True),
         action("assign", "u", "assign or unassign me", "edit {n}", "issue.assign"),
+        action("people", "U", "assign people", "edit {n}", "issue.assign", True),
         action("write", "E", "comment in $EDITOR", "comment {n}", "comment.create"),
         action("title", "t", "change the title", "edit {n} -t TEXT", f"{noun}.edit"),
     )
@@ -104,6 +120,7 @@ class Issues(Split, Acts):
         self._labelled: tuple[Sequence[Label], Colours] = ((), {})
         self._typing: Filter | None = None  # the filter in the open prompt
         self._totals: dict[tuple[Kind, str], int] = {}  # how many there are without a filter, by state
+        self._others: tuple[Kind, ItemCount] = ("proposals", ItemCount())  # those that `p` lists
         self._awaits = "", 0  # the title of what the user has made, and the greatest number before it
         # The number under the cursor, the list, and the row, which is searched for once.
         self._under: tuple[Hashable | None, object, ListedIssue | ListedProposal | None] = (None, (), None)
@@ -112,6 +129,9 @@ class Issues(Split, Acts):
         number = self.query_one("#issues", Lines).key
         kind = "issue" if self._kind == "issues" else "pr"
         return {kind: str(number)} if number is not None else {}
+
+    def known_people(self, about: About) -> list[str]:
+        return list(dict.fromkeys([*super().known_people(about), *self._values("author")]))
 
     def actions(self) -> tuple[Action, ...]:
         if self._kind == "issues":
@@ -158,6 +178,7 @@ class Issues(Split, Acts):
     def do_refresh(self) -> None:
         self.renew()
         repo_id, searched = self.of.repo.id, self._filter
+        self._count_others()
 
         def paint(listed: list[ListedIssue] | list[ListedProposal], at: float) -> None:
             if searched is self._filter:
@@ -171,6 +192,17 @@ class Issues(Split, Acts):
         else:
             self.svc.load(contents.proposals(repo_id, searched.query), paint)
 
+    def _count_others(self) -> None:
+        """Request how many open ones there are of what `p` lists."""
+        other: Kind = "proposals" if self._kind == "issues" else "issues"
+
+        def paint(count: ItemCount, at: float) -> None:
+            if self._others != (other, count) and self._kind != other:
+                self._others = other, count
+                self._say_where()
+
+        self.svc.load(COUNTS[other](self.of.repo), paint, lambda error: None)
+
     def queue_changed(self) -> None:
         self.paint()
 
@@ -178,7 +210,9 @@ class Issues(Split, Acts):
         if not self.is_mounted:
             return
         listed = self._found
-        queued = self.svc.describe_queue(f"/repos/{self.of.repo.id}/{self._kind}")
+        below = f"/repos/{self.of.repo.id}/{self._kind}"
+        on_rows = [of_row for item in listed for of_row in self.svc.describe_queue(f"{below}/{item.number}")]
+        queued = [words for words in self.svc.describe_queue(below) if words not in on_rows]  # without a row
         words = self._filter.without_state
         narrowed = words or self._filter.query.state != "open"
         none = (
@@ -229,8 +263,7 @@ class Issues(Split, Acts):
         words = " ".join(filter(None, (query.without_state, query.free)))
         title: Part = (f"{self._kind.capitalize()} {state} · ", "title")
         if not words:
-            other = "proposals" if self._kind == "issues" else "issues"
-            return title, (f"{len(self._found)}", "dim"), (f"   p {other}", "dim")
+            return title, (f"{len(self._found)}", "dim")
         lines, matches = self.listed, len(self._found)
         count = len(lines.rows) if lines.filtered else matches
         total = self._totals.get((self._kind, state), matches)
@@ -242,6 +275,14 @@ class Issues(Split, Acts):
             title = (f"{self._kind.capitalize()} · ", "title")
         room = max(8, room - len(title[0]))
         return title, (words if len(words) <= room else f"{words[: room - 1]}…", "accent"), (last, "dim")
+
+    def title_hint(self) -> tuple[Part, ...]:
+        query = self._typing or self._filter
+        if query.without_state or query.free:
+            return ()
+        other = "proposals" if self._kind == "issues" else "issues"
+        count = self._others[1].words() if self._others[0] == other else ""
+        return ("   p", "accent"), (f" {other} {count}".rstrip(), "dim")
 
     def hides_rows(self) -> bool:
         return bool(self._filter.without_state or self._filter.free)
@@ -273,28 +314,46 @@ class Issues(Split, Acts):
         waits = waits_for(proposal, account, is_short) if proposal is not None else []
         counts = counts_beside(proposal, account) if proposal is not None else []
         names = [label.name for label in item.labels]
-        now = self.svc.clock()
+        now, own = self.svc.clock(), self._own(item)
+        if own and own[0][0].startswith("⋯"):
+            state = (f"⋯ {state[0][2:]}", "warn")
         when: Part = (f"{brief(item.updated_at, now)} ", "dim")
         if self.two_lines:
             below = self._second_line(item, waits, counts)
             return Item(item.number, self._make_row_title(item, state), (when,), below=tuple(below))
         if self.narrow:
-            signs = [(f"{words[:1]} ", role) for words, role in (*waits, *counts) if words]
+            signs = [(f"{words[:1]} ", role) for words, role in (*own, *waits, *counts) if words]
             return Item(item.number, self._make_row_title(item, state), (*signs, when))
         if self.app.size.width < SHORT:
-            right = [*_shorten_labels(names, self._labelled[1])] if len(waits) < 2 else []
+            title = self._make_row_title(item, state)
+            labels = names if len(waits) < 2 else []
+            right: list[Part] = [(f"  {words}", role) for words, role in own]
             right += [(_sign(words), role) for words, role in counts]
             right += [(f"  {words}", role) for words, role in waits]
             right += [
                 (f"  {item.comments}" if item.comments else "", "dim"),
                 (f"  {brief(item.updated_at, now):>3} ", "dim"),
             ]
-            return Item(item.number, self._make_row_title(item, state), tuple(right))
+            room = self.list_width - 1 - sum(cell_len(text) for text, _ in (*title, *right))
+            return Item(item.number, title, (*_fit_labels(labels, self._labelled[1], room), *right))
         who: Part = (f"  @{safe(item.author.handle or '?')}", "dim")
         title = (*self._make_row_title(item, state), *label_parts(names, self._labelled[1]), who)
-        beside = [(f"{words}  ", role) for words, role in (*waits, *reversed(counts)) if words]
+        beside = [(f"{words}  ", role) for words, role in (*own, *waits, *reversed(counts)) if words]
         beside += [(f"{_comments(item)}  ", "dim")] if item.comments else []
         return Item(item.number, title, (*beside, (f"{ago(item.updated_at, now)} ", "dim")))
+
+    def _own(self, item: ListedIssue | ListedProposal) -> list[Part]:
+        """Returns what only this account has of an issue or a proposal, as parts: actions that wait in the
+        outbox, and a comment that was begun."""
+        noun: Noun = "issue" if self._kind == "issues" else "proposal"
+        waits = waiting_part(self.svc, self.of.repo.id, noun, item.number)
+        drafts = (
+            (DRAFTED[0].removesuffix(" comment"), DRAFTED[1])
+            if self.narrow or self.app.size.width < SHORT
+            else DRAFTED
+        )
+        drafted = has_draft(self.svc, self.of.repo.id, item.number)
+        return [*([waits] if waits[0] else []), *([drafts] if drafted else [])]
 
     def _second_line(
         self, item: ListedIssue | ListedProposal, waits: Sequence[Part], counts: Sequence[Part]
@@ -302,15 +361,17 @@ class Issues(Split, Acts):
         """Returns the parts of the line below a title: what the row waits for, checks and verdicts, labels,
         people and comments. A narrow list has shorter texts for these."""
         names, colours = [label.name for label in item.labels], self._labelled[1]
-        parts: list[Part] = [(f"  {words}", role) for words, role in waits]
+        parts: list[Part] = [(f"  {words}", role) for words, role in (*self._own(item), *waits)]
         parts += [(_sign(words) if self.narrow else f"  {words}", role) for words, role in counts if words]
-        parts += _shorten_labels(names, colours) if self.narrow else label_parts(names, colours)
-        parts.append((f"  @{safe(item.author.handle or '?')}", "person"))
-        parts += [(f"  → @{safe(person.handle or '?')}", "person") for person in item.assignees]
+        after: list[Part] = [(f"  @{safe(item.author.handle or '?')}", "person")]
+        after += [(f"  → @{safe(person.handle or '?')}", "person") for person in item.assignees]
         if item.comments:
-            parts.append((f"  {_comments(item)}", "dim"))
+            after.append((f"  {_comments(item)}", "dim"))
+        begin = len(str(item.number)) + 4
+        room = self.list_width - begin - sum(cell_len(text) for text, _ in (*parts, *after))
+        parts += [*_fit_labels(names, colours, room), *after]
         filled_parts = [part for part in parts if part[0]]
-        return [(" " * (len(str(item.number)) + 4), "text"), *first_left(filled_parts)]
+        return [(" " * begin, "text"), *first_left(filled_parts)]
 
     def _make_row_title(self, item: ListedIssue | ListedProposal, state: Part) -> tuple[Part, ...]:
         """Returns the state, number and title of a row, as parts. If there is little room, the state is only

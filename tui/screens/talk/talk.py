@@ -3,7 +3,7 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
@@ -28,11 +28,14 @@ from tui.drafts import name_draft
 from tui.listed import ListedIssue, ListedProposal
 from tui.screens.base import Base
 from tui.screens.facts import WithFacts
-from tui.screens.talk.acts import About, Acts, Noun
+from tui.screens.tab_keys import TAB_ACTIONS, LeadsToTabs
+from tui.screens.talk.acts import DRAFTED, About, Acts, Noun, has_draft
+from tui.screens.talk.mentions import Name, known_names
 from tui.screens.talk.previews import Colours, colours_of, label_parts, people_facts
 from tui.text import Part, ago, fold, safe
 from tui.texts import Texts, item
-from tui.widgets.lines import Item
+from tui.widgets.lines import Item, Lines, sequence
+from tui.wording import UNSEEN
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -57,7 +60,7 @@ def no_timeline(error: BaseException) -> None:
     """Does nothing, because the talk says enough without what happened."""
 
 
-class Talk(Acts, WithFacts):
+class Talk(Acts, WithFacts, LeadsToTabs):
     """The screen of the issue or proposal `number`. Subclasses set `NOUN` (which of the two it is), and set
     `one` (its content) once that has arrived."""
 
@@ -73,7 +76,12 @@ class Talk(Acts, WithFacts):
         self.one: Issue | Proposal | None = None
         self.comments: list[Comment] = []
         self.timeline: list[TimelineItem] = []
+        # How many comments there were when the user sent one, -1 once it is there, and the cursor's row.
+        self._sent: tuple[int, Hashable | None] = -1, None
         self.texts = Texts(self, self.paint)
+
+    def actions(self) -> tuple[Action, ...]:
+        return (*self.ACTIONS, *TAB_ACTIONS)
 
     @property
     def front(self) -> Base:
@@ -84,6 +92,8 @@ class Talk(Acts, WithFacts):
         return About(self.NOUN, self.repo, self.number, self.one)
 
     def label_of(self, action: Action) -> str:
+        if action.id in ("edit_comment", "write"):
+            return self.label_of_comment(action)
         return self.act_label(action) if super().label_of(action) else ""
 
     def subject(self) -> tuple[Repo | None, bool]:
@@ -122,9 +132,8 @@ class Talk(Acts, WithFacts):
             people = [(f"  → @{safe(person.handle or '?')}", "person") for person in listed.assignees]
             chips = [state, (f"  @{safe(listed.author.handle or '?')}", "person"), *labels, *people]
             rows += [*self.title_rows(listed.title), *fold(chips, self.text_width), (("", "text"),)]
-        why = (
-            f"Its text was not read on this machine: {self._unread}" if self._unread else "asking the server"
-        )
+        why = f"Its text was not read on this machine: {self._unread}"
+        why = UNSEEN if self._unread == UNSEEN else why if self._unread else "asking the server"
         rows += fold([(why, "dim")], self.text_width)
         return [item(("unread", place), row) for place, row in enumerate([*rows, *self.queued_rows()])]
 
@@ -137,7 +146,7 @@ class Talk(Acts, WithFacts):
 
     def reaction_rows(self, given: Reactions) -> list[tuple[Part, ...]]:
         counts = [(name, getattr(given, member)) for name, member in zip(REACTIONS, _COUNTED, strict=True)]
-        listing = "  ".join(f"{_REACTED.get(name, name)} {count}" for name, count in counts if count)
+        listing = "  ".join(f"{_REACTED.get(name, name)} ×{count}" for name, count in counts if count)
         return [((listing, "accent"),)] if listing else []
 
     def comment_items(self, comment: Comment) -> list[Item]:
@@ -198,6 +207,10 @@ class Talk(Acts, WithFacts):
         for words, text in waiting:
             head: list[Part] = [(f"⋯ queued  {safe(words.partition(':')[0] if text else words)}", "warn")]
             rows += self.card_rows(head, text)
+        svc, draft = self.svc, name_draft(self.repo.id, self.number)
+        if svc.drafts is not None and has_draft(svc, self.repo.id, self.number):
+            head = [DRAFTED, (" · c goes on writing it", "dim")]
+            rows += self.card_rows(head, svc.drafts.read(draft))
         return rows
 
     def load_timeline(self) -> None:
@@ -234,6 +247,56 @@ class Talk(Acts, WithFacts):
             was_line = timed.is_line
         return items
 
+    def known_names(self) -> Sequence[Name]:
+        return known_names(self.svc, self.repo, self.known_people(self.chosen))
+
+    def _post(self, about: About, text: str) -> None:
+        super()._post(about, text)
+        self._sent = len(self.comments), None
+
+    def show_talk(self, lines: Lines, items: Sequence[Item]) -> None:
+        """Show these rows. A comment that the user has just sent is scrolled into view, unless the cursor was
+        moved since."""
+        before, key = self._sent
+        follows = before >= 0 and key in (None, lines.key)
+        has_queued = bool(self.svc.describe_queue(f"/repos/{self.repo.id}/issues/{self.number}"))
+        has_queued |= bool(self.svc.describe_queue(f"/repos/{self.repo.id}/proposals/{self.number}"))
+        lines.show(sequence(items))
+        arrived = len(self.comments) > before
+        if not follows:
+            self._sent = -1, None
+        elif arrived or has_queued:
+            lines.go(len(items) - 1, -1)
+            self._sent = -1 if arrived else before, lines.key
+        elif key is not None:  # it was sent, and is not read again yet
+            self._sent = before, lines.key
+
+    def label_of_comment(self, action: Action) -> str:
+        """Returns the label of an action on the comment under the cursor. Returns "" if the account may not
+        change that comment."""
+        comment = self.comment_here
+        account = self.svc.client.account
+        mine = comment is not None and bool(account) and comment.author.handle == account
+        if comment is None or (action.id == "write" and not mine):
+            return ""
+        return "" if refusal("comment.edit", self.repo, mine) else action.label
+
+    @property
+    def comment_here(self) -> Comment | None:
+        """The comment under the cursor, None if there is none."""
+        key = self.lines.key if self.lines is not None else None
+        comment_id = key[1] if isinstance(key, tuple) and key[0] == "comment" else ""
+        return next((comment for comment in self.comments if comment.id == comment_id), None)
+
+    def on_screen_resume(self) -> None:
+        super().on_screen_resume()
+        if self.has_widgets:
+            self.paint()  # a draft was begun or discarded
+
+    def known_people(self, about: About) -> list[str]:
+        people = [comment.author.handle for comment in self.comments if comment.author.handle]
+        return [*super().known_people(about), *people]
+
     # --- what one can do
 
     def do_edit(self) -> None:
@@ -245,9 +308,7 @@ class Talk(Acts, WithFacts):
 
     def do_edit_comment(self) -> None:
         """Let the user change the text of the comment under the cursor."""
-        key = self.lines.key if self.lines is not None else None
-        comment_id = key[1] if isinstance(key, tuple) and key[0] == "comment" else ""
-        comment = next((comment for comment in self.comments if comment.id == comment_id), None)
+        comment = self.comment_here
         if comment is None:
             self.say("put the cursor on a comment", "warn")
         else:

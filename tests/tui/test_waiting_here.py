@@ -1,0 +1,115 @@
+"""What waits on this machine: begun comments and queued actions, on the row that they are about."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+
+import pytest
+
+from localstore.core.errors import ServerUnreachable
+from tests.svc.conftest import Svc
+from tests.tui.proposal.test_proposals import proposal
+from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_issues import NOWHERE, issue
+from tui.app import SvcApp
+from tui.reads import Read
+
+__all__ = ["issue", "project", "proposal"]
+Open = Callable[..., SvcApp]
+
+
+async def test_a_begun_comment_is_named_and_thrown_away(issue: str, open_app: Open) -> None:
+    """The row and the footer name a draft; esc asks about it even if nothing was typed now."""
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "#1 Retry stalls")
+        await press(pilot, "c", *"Half")
+        await press(pilot, "escape", "escape")
+        await sees(pilot, "✎ draft", "c go on writing")
+        await press(pilot, "enter")
+        await sees(pilot, "✎ draft comment · c goes on", "Half", "c go on writing")
+        await press(pilot, "c")
+        await sees(pilot, "comment on #1", "ctrl+s send")
+        await press(pilot, "escape")
+        await sees(pilot, "D discard")
+        await press(pilot, "D")
+        text = await sees(pilot, "discarded", "c comment")
+        assert "✎" not in text and "Half" not in text
+
+
+async def test_an_unchanged_text_is_left_without_a_question(issue: str, alice: Svc, open_app: Open) -> None:
+    assert alice("issue", "comment", "1", "-b", "Mine").code == 0
+    async with open_app().run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "enter")
+        await sees(pilot, "Mine")
+        await press(pilot, "G", "C")
+        await sees(pilot, "edit the comment on #1")
+        text = await press(pilot, "escape")
+        assert "discard" not in text and "edit the comment on" not in text
+
+
+async def test_what_waits_stands_on_its_row(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "enter")
+        await sees(pilot, "It hangs")
+    async with open_app(NOWHERE).run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "#1 Retry stalls", "z close")
+        await press(pilot, "z")
+        text = await sees(pilot, "⋯ closing", "z reopen", "○ offline")
+        assert "⋯ queued  change" not in text, "it stands on the row, and not below the list too"
+        await press(pilot, "enter")
+        await sees(pilot, "⋯ closing", "z reopen")
+        await pilot.resize_terminal(80, 24)
+        await press(pilot, "escape")
+        await sees(pilot, "⋯ closing")
+
+
+async def test_what_could_not_be_read_is_read_once_the_server_answers(
+    project: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app()
+    fetch = app.client.fetch
+
+    def away(read: Read[object]) -> object:
+        if "main.py" in read.key:
+            raise ServerUnreachable("nobody answers")
+        return fetch(read)
+
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2")
+        await sees(pilot, "src/", "● live")
+        monkeypatch.setattr(app.client, "fetch", away)
+        await press(pilot, "t", *"main", "enter")
+        await sees(pilot, "offline: not seen before")
+        monkeypatch.setattr(app.client, "fetch", fetch)
+        app.news._set_state("live")
+        await sees(pilot, "return 2", "● live")
+
+
+@pytest.mark.parametrize("noun", ["issue", "pr"])
+async def test_people_are_chosen_and_assigned(
+    issue: str, proposal: str, noun: str, alice: Svc, open_app: Open
+) -> None:
+    me = os.environ["TEST_HANDLE"]
+    number = "1" if noun == "issue" else "2"
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", *(["p"] if noun == "pr" else []))
+        await sees(pilot, f"#{number} ")
+        await press(pilot, "U")
+        await sees(pilot, f"people on #{number}", f"☐ @{me[:20]}", "owner")
+        await press(pilot, "space", "enter")
+        await sees(pilot, f"→ @{me[:20]}")
+        await press(pilot, "enter", "U")
+        await sees(pilot, f"☑ @{me[:20]}")
+        await press(pilot, "space", "enter", "question_mark", *"people")
+        await sees(pilot, "U", "assign people")
+    assert json.loads(alice(noun, "view", number, "--json", "assignees").out)["assignees"] == []
