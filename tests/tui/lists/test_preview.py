@@ -173,9 +173,10 @@ async def test_wide_rows_have_two_lines_and_labels_their_colour(
 
 
 async def test_narrow_rows_say_things_in_short(listed: str, alice: Svc, open_app: Open) -> None:
-    for name in ("crash", "night"):
+    long = "needs somebody with a slow line"
+    for name in ("crash", "night", long):
         assert alice("label", "create", name).code == 0
-    assert alice("issue", "edit", "1", "--add-label", "crash,night").code == 0
+    assert alice("issue", "edit", "1", "--add-label", f"crash,night,{long}").code == 0
     async with open_app().run_test(size=(80, 24)) as pilot:
         text = await issues(pilot)
         assert "○ #1 Stalls at night" in text and "+1" in text and "ago" not in text
