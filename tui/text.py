@@ -157,7 +157,7 @@ def fit(parts: Iterable[Part], width: int) -> list[Part]:
 
 def skip(parts: Sequence[Part], width: int) -> list[Part]:
     """Returns the parts without their first `width` columns. A wide character at the edge becomes a blank."""
-    kept: list[Part] = []
+    rest: list[Part] = []
     for text, role in parts:
         cells = cell_len(text)
         if width >= cells:
@@ -166,9 +166,9 @@ def skip(parts: Sequence[Part], width: int) -> list[Part]:
         while width > 0:
             width -= cell_len(text[0])
             text = " " * -min(width, 0) + text[1:]
-        kept.append((text, role))
+        rest.append((text, role))
         width = 0
-    return kept
+    return rest
 
 
 def columns(left: Sequence[Part], right: Sequence[Part], width: int) -> list[Part]:

@@ -270,5 +270,5 @@ class Diff(Lines):
 
 def _beside(note: Item, half: int, side: Literal["old", "new"]) -> Item:
     """Returns the row of a note in two columns of `half` each. `side`: the one that it is about."""
-    left = divide_note(note.left, half, side)
-    return note._replace(left=left, fixed=len(left))
+    parts = divide_note(note.left, half, side)
+    return note._replace(left=parts, fixed=len(parts))

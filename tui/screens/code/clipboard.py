@@ -39,13 +39,13 @@ def copy(screen: Base, text: str) -> None:
     screen.app.copy_to_clipboard(text)
     first, _, rest = text.strip().partition("\n")
     words = set_cell_size(first, SHOWN - 1) + CUT if cell_len(first) > SHOWN else first
-    said = f"copied: {words}{f' {CUT}' if rest and words == first else ''}"
+    message = f"copied: {words}{f' {CUT}' if rest and words == first else ''}"
     if not in_tmux():
-        screen.say(said, "dim")
+        screen.say(message, "dim")
         return
 
     def work() -> None:
         copied = into_tmux(text)
-        screen.svc.later(lambda: screen.say(*((said, "dim") if copied else (NOT_IN_TMUX, "warn"))))
+        screen.svc.later(lambda: screen.say(*((message, "dim") if copied else (NOT_IN_TMUX, "warn"))))
 
     screen.app.run_worker(work, thread=True, group="copy", exit_on_error=False)

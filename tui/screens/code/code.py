@@ -123,13 +123,13 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             return self._actions_of_replay()
         if self._mode == "file":
             turns = self.path is not None and is_markdown(self.path) and not self.live and not self._blaming
-            shown = [action for action in self.ACTIONS if action.id not in OF_COMPARISON]
-            shown.sort(
+            actions = [action for action in self.ACTIONS if action.id not in OF_COMPARISON]
+            actions.sort(
                 key=lambda action: not turns or action.id != "split"
             )  # named where there is little room
             return tuple(
                 replace(action, label="source of Markdown", footer=turns) if action.id == "split" else action
-                for action in shown
+                for action in actions
             )
         in_diff = self.diff.has_focus
         return tuple(

@@ -215,8 +215,8 @@ class FindText(ChooseBeside):
         place: tuple[Part, ...] = ((safe(path), "accent"), (f":{hit.line}  ", "dim"))
         words = self._words.casefold()
         room = self.listed.room - self.listed.marked - sum(cell_len(text) for text, _ in place)
-        found = mark_found(((excerpt(safe(hit.text.strip()), words, room), "text"),), words)
-        return Item(hit, (*place, *found))
+        parts = mark_found(((excerpt(safe(hit.text.strip()), words, room), "text"),), words)
+        return Item(hit, (*place, *parts))
 
     def _choose(self, lines: Lines, typed: str) -> None:
         if self._texts is None and typed:
@@ -239,6 +239,6 @@ class FindText(ChooseBeside):
         aside = 0 if end <= room else max(0, start - room // 3)  # so that it is visible as well
         for number, line in enumerate(file.text.split("\n")[first : first + TOP], first + 1):
             role = "accent" if number == key.line else "gutter"
-            shown = skip(mark_found(((safe(line), "text"),), words), aside)
-            rows.append(((f"{number:>{GUTTER}} ", role), (CUT if aside and shown else "", "dim"), *shown))
+            parts = skip(mark_found(((safe(line), "text"),), words), aside)
+            rows.append(((f"{number:>{GUTTER}} ", role), (CUT if aside and parts else "", "dim"), *parts))
         self.show_preview(key, "", rows)
