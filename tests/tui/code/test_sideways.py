@@ -123,6 +123,18 @@ async def test_a_search_scrolls_sideways(wide: str, open_app: Open, width: int) 
         await sees(pilot, " needle bbb")  # it is ended, and the text stays
 
 
+async def test_a_search_shows_the_source_of_one_page_only(wide: str, alice: Svc, open_app: Open) -> None:
+    Path("guide.md").write_text("# Guide\n\n* needle\n")
+    assert alice("push", "-m", "A guide").code == 0
+    async with open_app().run_test(size=(140, 30)) as pilot:
+        await opened(pilot, "F", *"guide")
+        await sees(pilot, "1 line in 1 file")
+        await press(pilot, "enter")
+        await sees(pilot, "1 # Guide", "v page")
+        await press(pilot, "t", *"readme", "enter")
+        await sees(pilot, "Project", "v source")
+
+
 async def test_what_was_searched_in_a_text_is_not_marked_elsewhere(wide: str, open_app: Open) -> None:
     app = open_app()
     async with app.run_test(size=(140, 30)) as pilot:

@@ -110,6 +110,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self._return_to: TextPlace | None = (
             None  # where the cursor goes back to in the text that is opened again
         )
+        self._found_in = ""  # the file in which a search has found a line; it is shown as it is written
         self._left_page = (0, -1)  # a line of Markdown, and the row of its page that the cursor was on
         self._page_lines: Sequence[int] = ()  # the line of the text that each row of the page shows
         self.texts: Texts = Texts(self, self._repaint)
@@ -165,7 +166,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         if action.id in NEED_FILE and not self.replaying and not self._has_text(in_tree=lines is tree):
             return ""
         if action.id == "split" and self._mode == "file":
-            return "page" if self._source else "source"
+            return "page" if self._shows_source else "source"
         if action.id == "replay" and lines is tree and not self.replaying:  # it is played in the text
             return ""
         return SEARCH if action.id == "search_files" else action.label
@@ -556,8 +557,13 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
     @property
     def _is_page(self) -> bool:
         """Whether the open text is Markdown that is shown rendered, and not as its source."""
-        raw = self._source or self._blaming or self.live or self.replaying
+        raw = self._shows_source or self._blaming or self.live or self.replaying
         return self.path is not None and is_markdown(self.path) and not raw
+
+    @property
+    def _shows_source(self) -> bool:
+        """Whether the open file is shown as it is written, if it is Markdown."""
+        return self._source or (self._found_in != "" and self._found_in == self.path)
 
     def path_of(self, target: str) -> str | None:
         return linked_path(self.path or "", target)
@@ -583,7 +589,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         elif self._blaming and self._mode == "file":
             self.of.say("blame shows the source; B ends it", "warn")
         elif self._mode == "file" and self.path is not None and is_markdown(self.path):
-            self._source = not self._source
+            self._source, self._found_in = not self._shows_source, ""
             self.query_one("#file", Lines).shift = 0
             self._repaint()
             self.of.show_keys()
@@ -679,7 +685,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
                 self._searched = seal, texts
 
         def chosen(hit: Hit) -> None:
-            self._goto, self._source = hit.line, self._source or is_markdown(hit.path)
+            self._goto, self._found_in = hit.line, hit.path
             self._sought = card.sought
             self.go_to_file(hit.path)
             file = self.query_one("#file", Lines)
