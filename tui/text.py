@@ -155,6 +155,22 @@ def fit(parts: Iterable[Part], width: int) -> list[Part]:
     return fitting
 
 
+def skip(parts: Sequence[Part], width: int) -> list[Part]:
+    """Returns the parts without their first `width` columns. A wide character at the edge becomes a blank."""
+    rest: list[Part] = []
+    for text, role in parts:
+        cells = cell_len(text)
+        if width >= cells:
+            width -= cells
+            continue
+        while width > 0:
+            width -= cell_len(text[0])
+            text = " " * -min(width, 0) + text[1:]
+        rest.append((text, role))
+        width = 0
+    return rest
+
+
 def columns(left: Sequence[Part], right: Sequence[Part], width: int) -> list[Part]:
     """Returns a row that begins with the parts `left` and ends with the parts `right`. If both do not fit
     into `width` columns, `left` is cut."""

@@ -44,6 +44,7 @@ class Texts:
     def __init__(self, of: Widget, repaint: Callable[[], None]) -> None:
         self._of, self._repaint = of, repaint
         self._pages: dict[tuple[str, int, bool], list[Row]] = {}
+        self._lines: dict[tuple[str, int, bool], list[int]] = {}  # of the text, for each row of a page
         self._opened: dict[int, set[int]] = {}  # the number of a text → its details that are unfolded
         self._numbers: dict[str, int] = {}
         self._late = 0
@@ -58,9 +59,16 @@ class Texts:
         if page is None:
             if len(self._pages) > KEPT:
                 self._pages.clear()
-            page = self._pages[key] = self._render(text, width, breaks)
+                self._lines.clear()
+            page, self._lines[key] = self._render(text, width, breaks)
+            self._pages[key] = page
             self._ask_for_colours()
         return page
+
+    def lines(self, text: str, width: int, *, breaks: bool = True) -> list[int]:
+        """Returns the number of the line, from 1, that each row of a text shows. See `rows`."""
+        self.rows(text, width, breaks=breaks)
+        return self._lines[(text, width, breaks)]
 
     def toggle(self, target: str) -> None:
         """Fold or unfold a `<details>` of a text. `target`: the target of the link that folds it."""
@@ -69,7 +77,8 @@ class Texts:
         self._pages.clear()
         self._repaint()
 
-    def _render(self, text: str, width: int, breaks: bool) -> list[Row]:
+    def _render(self, text: str, width: int, breaks: bool) -> tuple[list[Row], list[int]]:
+        """Returns the rows of a text, and the number of the line that each of them shows."""
         from tui.markdown.page import Taste, render_markdown
         from tui.markdown.words import Row
 
@@ -80,10 +89,13 @@ class Texts:
             page, late = run_timed(lambda: render_markdown(text, width, taste, self._colour))
             self._late += late
         if page is None:
-            return [Row(((line, "text"),)) for line in wrap(text, width)]
-        return [
+            wrapped = [wrap(line, width) for line in text.replace("\r\n", "\n").rstrip("\n").split("\n")]
+            rows = [Row(((row, "text"),)) for lines in wrapped for row in lines]
+            return rows, [line for line, lines in enumerate(wrapped, 1) for _ in lines]
+        rows = [
             row._replace(targets=tuple(_own(target, number) for target in row.targets)) for row in page.rows
         ]
+        return rows, page.lines
 
     def _colour(self, text: str, language: str) -> Sequence[Line] | None:
         key = (text, language)

@@ -42,9 +42,11 @@ Colour = Callable[[str, str], Sequence[tuple[Part, ...]] | None]
 
 
 class MarkdownRows(NamedTuple):
-    """A Markdown text rendered as rows."""
+    """A Markdown text rendered as rows. `lines`: for each row the number of the line of the text (from 1)
+    that it shows. Inside a paragraph, which is laid out anew, the numbers are estimates."""
 
     rows: list[Row]
+    lines: list[int]
 
 
 class Taste(NamedTuple):
@@ -84,7 +86,7 @@ def render_markdown(
     if rest:
         writer.gap()
         writer.put([Piece(f"… {rest:,} more characters", "dim")])
-    return MarkdownRows(writer.rows)
+    return MarkdownRows(writer.rows, writer.lines)
 
 
 def _cut_long(text: str) -> tuple[str, int]:
@@ -113,6 +115,8 @@ class _Mark:
 class _Writer:
     def __init__(self, width: int, taste: Taste, colour: Colour) -> None:
         self.rows: list[Row] = []
+        self.lines: list[int] = []  # the line of the text that each row shows
+        self._block_lines = range(1)  # those of the block that is rendered
         self._width, self._taste, self._colour = width, taste, colour
         self._marks: list[_Mark] = []
         self._lists: list[int | None] = []  # the next number of each list, None of a bulleted one
@@ -128,9 +132,11 @@ class _Writer:
     def put_rows(self, rows: Sequence[Row]) -> None:
         if any(self._folded):
             return
-        for row in rows:
+        first, count = self._block_lines.start, len(self._block_lines)
+        for place, row in enumerate(rows):
             lead = [mark.take() for mark in self._marks]
             self.rows.append(Row((*lead, *row.parts), row.targets))
+            self.lines.append(first + place * count // len(rows) + 1)
 
     def gap(self) -> None:
         """Add an empty row, unless the last one is empty."""
@@ -139,6 +145,7 @@ class _Writer:
             last = self.rows[-1].parts
             if "".join(text for text, _ in last).strip(" ▎"):
                 self.rows.append(Row(tuple(quoted)))
+                self.lines.append(self.lines[-1])
 
     @property
     def room(self) -> int:
@@ -152,6 +159,8 @@ class _Writer:
         while at < len(tokens):
             token = tokens[at]
             kind = token.type
+            if token.map is not None:
+                self._block_lines = range(*token.map)
             if kind == "table_open":
                 end = next(place for place in range(at, len(tokens)) if tokens[place].type == "table_close")
                 self.gap()
@@ -225,6 +234,8 @@ class _Writer:
         if rows is None or len(rows) != len(lines):
             rows = [((safe(line), "code_text"),) for line in lines]
         self.gap()
+        begins = self._block_lines.start + (token.type == "fence")
+        self._block_lines = range(begins, begins + len(rows))
         self.put_rows([Row((("│ ", "gutter"), *parts)) for parts in rows])
 
     def _cells(self, tokens: Sequence[Token]) -> list[list[TableCell]]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 READING_SECONDS = 10.0  # that keys wait for a screen that opens when something is read
 TWO_PANES, THREE_PANES = 100, 140  # columns from which there are as many
 FILTERED = (("escape", "clears"), ("slash", "changes"))  # keys while a filter hides rows, and what they do
+SEARCHED = (("escape", "ends the search"),)  # the same, while what a search finds is marked
 LABEL = 44  # columns of what stands before a typed text
 FACTS_BESIDE = 180  # columns from which a list and its preview have a column of facts beside them
 
@@ -162,15 +163,18 @@ class Base(Screen[None], inherit_bindings=False):
 
     def footer(self) -> list[tuple[str, str]]:
         """Returns (key, what it does) for the line of keys. While a filter hides rows, the keys that change
-        or clear the filter come first."""
+        or clear the filter come first. While what a search finds is marked, that is the key that ends it."""
         hints = [(spell_key(action.keys[0]), label) for action, label in self.list_hints()]
-        if not self.hides_rows:
+        lines = self.lines
+        searches = lines is not None and lines.searches and lines.searched
+        if not self.hides_rows and not searches:
             return hints
+        named = FILTERED if self.hides_rows else SEARCHED
         actions = [action for action in self.svc.actions() if action.keys]
         taken = {key for action in actions for key in action.keys}
-        first = [(spell_key(key), words) for key, words in FILTERED if key in taken]
+        first = [(spell_key(key), words) for key, words in named if key in taken]
         replaced = {
-            spell_key(action.keys[0]) for action in actions if any(key in action.keys for key, _ in FILTERED)
+            spell_key(action.keys[0]) for action in actions if any(key in action.keys for key, _ in named)
         }
         return [*first, *(hint for hint in hints if hint[0] not in replaced)]
 
@@ -618,9 +622,12 @@ class Base(Screen[None], inherit_bindings=False):
                 visible[0].step_link()
 
     def leave_filter(self) -> bool:
-        """If the pressed key is esc and a filter is set, clear the filter and return True. Otherwise return
-        False, and the caller leaves the screen."""
+        """If the pressed key is esc and a filter or a search is set, clear it and return True. Otherwise
+        return False, and the caller leaves the screen."""
         lines = self.lines
+        if self.svc.pressed == "escape" and lines is not None and lines.clear_search():
+            self.show_frame()
+            return True
         if self.svc.pressed != "escape" or lines is None or not lines.filtered:
             return False
         lines.filter("")

@@ -22,6 +22,10 @@ class Facts(Lines):
 
     DEFAULT_CSS = "Facts { width: 40; padding: 0 1; }"
 
+    def scroll_rows(self, by: int) -> None:
+        super().scroll_rows(by)
+        self.post_message(self.Moved(self))  # the frame says how many rows are hidden
+
     def highlights(self, index: int) -> bool:
         return self.has_focus and super().highlights(index)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.screens.code.clipboard import copy
-from tui.text import safe
 
 if TYPE_CHECKING:
     from tui.screens.base import Base
@@ -30,7 +29,6 @@ def follow(screen: Base, target: str) -> None:
     else:
         words = target.removeprefix(SEAL).removeprefix(NUMBER)
         copy(screen, words)
-        screen.say(f"copied {safe(words)}", "dim")
 
 
 def _open_number(screen: Base, repo: Repo, number: int) -> None:

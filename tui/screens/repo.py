@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
@@ -82,6 +82,17 @@ class Tabs(Line):
                 return
 
 
+class Origin(NamedTuple):
+    """Where a key or a link has led from. `tab`: the number of the tab. `focus`: the widget that had the
+    focus. `led_to`: the file that the link led to. `again`: shows again what the tab showed, None if the tab
+    still shows it."""
+
+    tab: int
+    focus: Widget | None
+    led_to: str | None
+    again: Callable[[], None] | None
+
+
 class RepoScreen(RepoPage):
     """The screen of one repository, with a tab for each of its parts. `view`: the tab that is shown."""
 
@@ -95,7 +106,7 @@ class RepoScreen(RepoPage):
         self._views: dict[int, View] = {}
         self._tab = tab
         self._left = False
-        self._origin: int | None = None  # the tab from which a key has led to an action in Code
+        self._origins: list[Origin] = []  # the tabs from which keys and links have led to the shown one
         self._counts: dict[str, str] = {}  # of tabs that were not opened, by the key of the read
         self._counted_at: dict[str, float] = {}  # when each was asked for last, by the monotonic clock
 
@@ -235,8 +246,12 @@ class RepoScreen(RepoPage):
         self.show_frame()
 
     def show_tab(self, number: int) -> None:
+        self._origins = []
+        self._open_tab(number)
+
+    def _open_tab(self, number: int, focus: Widget | None = None) -> None:
+        """Show a tab. `focus`: the widget of it that gets the focus. Without it, that is its first list."""
         _, kind = TABS[number - 1]
-        self._origin = None
         if self.view is not None:
             self.view.display = False
             forget_painted(self.view)
@@ -246,17 +261,18 @@ class RepoScreen(RepoPage):
             self.query_one("#body").mount(self._views[number])
         else:
             self._views[number].display = True
-        self._views[number].call_after_refresh(self._settle)
+        self._views[number].call_after_refresh(self._settle, focus)
 
-    def _settle(self) -> None:
+    def _settle(self, focus: Widget | None = None) -> None:
         view = self.view
         if view is None:
             return
         if not view.is_mounted:  # on a busy machine its widgets come later
             self.set_timer(SOON, self._settle)
             return
-        lines = next((lines for lines in view.query(Lines) if lines.display), None)
-        self.set_focus(lines)
+        if focus is None or not focus.is_attached or not focus.display:
+            focus = next((lines for lines in view.query(Lines) if lines.display), None)
+        self.set_focus(focus)
         view.open_tab()
         self.show_frame()
 
@@ -346,8 +362,13 @@ class RepoScreen(RepoPage):
         if path is None:
             super().follow_link(target)
             return
-        self.show_tab(TABS_CODE)
-        self._views[TABS_CODE].call_after_refresh(lambda: self._go_to_file(path))  # after it has the focus
+        origins = [*self._origins, self._here(path)]
+        self._open_tab(TABS_CODE)
+
+        def go() -> None:
+            self._go_to_file(path, origins)
+
+        self._views[TABS_CODE].call_after_refresh(go)  # after it has the focus
 
     def link_label(self, target: str) -> str:
         own = self.view.link_label(target) if self.view is not None else ""
@@ -355,9 +376,7 @@ class RepoScreen(RepoPage):
 
     def act_in_code(self, name: str) -> None:
         self.hold_keys(READING_SECONDS)
-        origin = self._tab
-        self.show_tab(TABS_CODE)
-        self._origin = origin
+        self.lead_to_tab(TABS_CODE)
         code = self._views[TABS_CODE]
 
         def act() -> None:
@@ -370,7 +389,7 @@ class RepoScreen(RepoPage):
 
     def open_rule(self, pattern: str, *, exists: bool) -> None:
         self.hold_keys(READING_SECONDS)
-        self.show_tab(TABS_SETTINGS)
+        self.lead_to_tab(TABS_SETTINGS)
         settings = cast("Settings", self._views[TABS_SETTINGS])
         settings.rule_wanted = pattern, exists
 
@@ -382,21 +401,38 @@ class RepoScreen(RepoPage):
 
         settings.call_after_refresh(begin)  # after it has the focus
 
-    def stay_in_code(self) -> None:
-        self._origin = None
+    def lead_to_tab(self, number: int) -> None:
+        self._origins.append(self._here(None))
+        self._open_tab(number)
 
-    def return_from_code(self) -> bool:
-        if self._origin is None:
+    def led_to(self, path: str | None) -> bool:
+        return path is not None and bool(self._origins) and self._origins[-1].led_to == path
+
+    def stay_in_code(self) -> None:
+        self._origins = []
+
+    def return_to_origin(self) -> bool:
+        if not self._origins:
             return False
-        self.show_tab(self._origin)
+        origin = self._origins.pop()
+        if origin.tab != self._tab:
+            self._open_tab(origin.tab, origin.focus)
+        if origin.again is not None:
+            origin.again()
         return True
 
-    def _go_to_file(self, path: str) -> None:
+    def _here(self, leads_to: str | None) -> Origin:
+        """Returns where the user is now. `leads_to`: the file to which a link leads from here."""
+        again = self.view.here() if self.view is not None and self.view.is_mounted else None
+        return Origin(self._tab, self.focused, leads_to, again)
+
+    def _go_to_file(self, path: str, origins: list[Origin]) -> None:
         view = self._views[TABS_CODE]
         if not view.is_mounted:  # on a busy machine its widgets come later
-            self.set_timer(SOON, lambda: self._go_to_file(path))
+            self.set_timer(SOON, lambda: self._go_to_file(path, origins))
         else:
             cast("Code", view).go_to_file(path)
+            self._origins = origins
 
     def do_ref(self) -> None:
         if not self.read:
@@ -410,7 +446,7 @@ class RepoScreen(RepoPage):
     def do_back(self) -> None:
         if self.view is not None and self.view.leave_filter():
             return
-        if self.view is None or not (self.view.back() or self.return_from_code()):
+        if self.view is None or not (self.view.back() or self.return_to_origin()):
             super().do_back()
 
     @property

@@ -53,8 +53,16 @@ class RepoPage(Base):
         """Called when the user has chosen something in the tab Code. Esc does not return from there to the
         tab whose key has led there any more."""
 
-    def return_from_code(self) -> bool:
-        """Show the tab again whose key has led to the tab Code. Returns False if no key has."""
+    def return_to_origin(self) -> bool:
+        """Show the tab again whose key or link has led to this one. Returns False if none has."""
+        return False
+
+    def lead_to_tab(self, number: int) -> None:
+        """Show another tab, because a link of this one leads there. Esc returns to the link."""
+        raise NotImplementedError
+
+    def led_to(self, path: str | None) -> bool:
+        """Returns whether a link has led to this file in the tab Code."""
         return False
 
     def go_to(self, name: str, seal: str | None) -> None:

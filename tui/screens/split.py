@@ -335,6 +335,7 @@ class Panes(Mixed):
         preview.show(sequence([item(place, row) for place, row in enumerate(rows)]))
         self._show_facts(facts)
         if fresh:
+            preview.shift = 0
             preview.go(0, -1)
 
     def _show_facts(self, facts: Sequence[Item]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from textual.containers import Vertical
@@ -101,6 +102,11 @@ class View(Vertical):
     def go_to(self, target: str) -> bool:
         """Go where a link in the tab leads. Returns False if it is none of the tab's own links."""
         return False
+
+    def here(self) -> Callable[[], None] | None:
+        """Returns a function that shows again what the tab shows now, after a link has led elsewhere in the
+        tab. Returns None if there is nothing to go back to."""
+        return None
 
     def link_label(self, target: str) -> str:
         """Returns what enter does on one of the tab's own links, for the line of keys. Returns "" for other

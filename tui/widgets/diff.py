@@ -8,11 +8,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from rich.cells import cell_len
+from textual.strip import Strip
+
 from localstore.core.model.history import ChangedFile
+from tui.text import safe
 from tui.tints import Tints
 from tui.widgets.coloured_file import FileColours
 from tui.widgets.hunks import texts
-from tui.widgets.lines import Item, Lines
+from tui.widgets.lines import Item, Lines, found_columns
 from tui.widgets.patch import Key, LineColours, NotedRows, Patches, Spot, divide_note
 
 COLOURED = 24  # files whose colours are kept
@@ -60,12 +64,15 @@ class Diff(Lines):
         self.colours: OrderedDict[str, FileColours] = OrderedDict()  # by path
         self._files: tuple[ChangedFile, ...] = ()
         self._notes: Callable[[Rooms], Notes] | None = None
+        self._patches, self._half_room = Patches(), 0  # columns of a text beside another one
         self._anchor: Key | None = None
         self._begun = 0  # its row
         self._return_to: Hashable | None = None  # the line that the cursor was on
 
     def show_files(self, files: Iterable[ChangedFile]) -> None:
-        self._files = tuple(files)
+        before, self._files = self._files, tuple(files)
+        if [file.path for file in before] != [file.path for file in self._files]:
+            self.shift = 0
         self.rebuild()
         if self._return_to is not None:
             self.go_to(self._return_to)
@@ -107,15 +114,37 @@ class Diff(Lines):
         look = LineColours(self._tints, self.colours)
         patches = Patches(self._files, half, blanks=self.blanks, seen=self.seen, heads=self.heads, look=look)
         notes = self._notes(self._rooms(half, patches)) if self._notes is not None else {}
+        self._patches, self._half_room = patches, half - patches.digits - 2
+        notes = {spot: [note._replace(fixed=len(note.left)) for note in rows] for spot, rows in notes.items()}
         if half:
-            notes = {
-                spot: [note._replace(left=divide_note(note.left, half, spot.side)) for note in rows]
-                for spot, rows in notes.items()
-            }
+            notes = {spot: [_beside(note, half, spot.side) for note in rows] for spot, rows in notes.items()}
         self.show(NotedRows(patches, notes) if notes else patches)
         if self._anchor is not None:
             place = self._place_of(self._anchor)
             self._begun = self.cursor if place is None else place
+
+    def render_line(self, y: int) -> Strip:
+        self._patches.shift = self.shift  # texts beside one another are scrolled where they stand
+        return super().render_line(y)
+
+    def _texts_beside(self, index: int) -> list[str]:
+        """Returns the texts of the old and of the new line in a row that has them side by side. Returns []
+        for any other row."""
+        key = self.rows[index].key
+        if not isinstance(key, Key) or key.kind != "both" or not isinstance(self.rows, (Patches, NotedRows)):
+            return []
+        return [safe(text) for text in self.rows.text_of(index).split("\n")]
+
+    def _overhang(self, index: int) -> int:
+        texts = self._texts_beside(index)
+        if not texts:
+            return super()._overhang(index)
+        return max(0, max(map(cell_len, texts)) - self._half_room)
+
+    def _place_found(self) -> tuple[int, int, int] | None:
+        texts = self._texts_beside(self.cursor) if self.item is not None else []
+        places = (found_columns(text, self._filter.casefold(), self._half_room - 1) for text in texts)
+        return next(filter(None, places), None) if texts else super()._place_found()
 
     def _tints(self) -> Tints | None:
         tints: Tints | None = getattr(self.app, "tints", None)
@@ -237,3 +266,9 @@ class Diff(Lines):
             return False
         self.go(places[at], step)
         return True
+
+
+def _beside(note: Item, half: int, side: Literal["old", "new"]) -> Item:
+    """Returns the row of a note in two columns of `half` each. `side`: the one that it is about."""
+    parts = divide_note(note.left, half, side)
+    return note._replace(left=parts, fixed=len(parts))

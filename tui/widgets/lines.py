@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from rich.cells import cell_len
 from rich.style import Style
 from textual.events import Click, MouseScrollDown, MouseScrollUp
 from textual.geometry import Region
@@ -39,7 +40,8 @@ class Item(NamedTuple):
     the right edge. `text`: the text in which filters look for the typed words. `targets`: where the links in
     its parts lead, in order. `rest`: the role that paints the area to the right of the parts. `below`: the
     second line, in lists whose rows have two lines. In such a list the first line of a heading is empty, and
-    separates it from the rows above."""
+    separates it from the rows above. `fixed`: how many parts at the left stay where they are while the rest
+    is scrolled sideways, such as a line number."""
 
     key: Hashable | None
     left: tuple[Part, ...]
@@ -48,6 +50,7 @@ class Item(NamedTuple):
     targets: tuple[str, ...] = ()
     below: tuple[Part, ...] = ()
     rest: str = "text"
+    fixed: int = 0
 
 
 def heading(name: str, count: int | None = None, right: str = "") -> Item:
@@ -58,10 +61,11 @@ def heading(name: str, count: int | None = None, right: str = "") -> Item:
 
 
 class Rows(Protocol):
-    """Rows that are made when they are painted, so that the cost depends only on the visible rows. Three
+    """Rows that are made when they are painted, so that the cost depends only on the visible rows. Four
     methods are optional. `place_of(key)` finds a row without looking at the rows before it. `key_of(index)`
     returns the key of a row without making the row. `text_of(index)` returns the text of a row, for searches
-    and filters, without making the row."""
+    and filters, without making the row. `item_at_top(index)` makes a row as it looks where it is the first
+    visible one."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> Item: ...
@@ -227,12 +231,14 @@ class Lines(Framed, can_focus=True):
             after = bisect_right(places, self.cursor) if step > 0 else bisect_left(places, self.cursor) - 1
             if places:
                 self.go(places[after % len(places)], step)
+                self.reveal_found()
             return bool(places)
         text = self._text_of()
         for distance in range(1, count + 1):
             index = (self.cursor + distance * step) % count
             if words in text(index).casefold():
                 self.go(index, step)
+                self.reveal_found()
                 return True
         return False
 
@@ -306,6 +312,17 @@ class Lines(Framed, can_focus=True):
         if place is not None:
             self.go(place)
 
+    def show_at(self, key: Hashable, offset: int) -> bool:
+        """Put the cursor on the row with this key, `offset` rows below the first visible one. Returns False
+        if there is no such row."""
+        place = self._place_of(key)
+        if place is None:
+            return False
+        self.cursor, self.top = place, max(0, place - offset)
+        self._settle()
+        self.refresh()
+        return True
+
     def find(self, matches: Callable[[Item], bool], step: int) -> bool:
         """Go to the next row for which `matches` is true, or with `step` −1 to the previous one. At the end
         of the list, the search continues at its beginning. Returns False if there is no such row."""
@@ -322,9 +339,58 @@ class Lines(Framed, can_focus=True):
         return index == self.cursor
 
     def slide(self, by: int) -> None:
-        """Scroll sideways by this many columns."""
-        self.shift = max(0, self.shift + by)
-        self.refresh()
+        """Scroll sideways by this many columns. It ends where the longest visible row ends."""
+        shift = max(0, self.shift + by)
+        if by > 0:
+            visible = range(self.top, min(self.top + max(1, self.fits), len(self.rows)))
+            widest = max(map(self._overhang, visible), default=0)
+            shift = min(shift, max(self.shift, widest))
+        if shift != self.shift:
+            self.shift = shift
+            self.refresh()
+
+    def _overhang(self, index: int) -> int:
+        """Returns how many columns of a row do not fit into the width of the list."""
+        item = self.rows[index]
+        if item.fixed and item.fixed >= len(item.left):
+            return 0
+        cells = sum(cell_len(text) for text, _ in (*item.left, *item.right)) + 2 * bool(item.right)
+        below = sum(cell_len(text) for text, _ in item.below)
+        return max(0, max(cells, below) - (self.room - self.marked))
+
+    def reveal_found(self) -> None:
+        """Scroll sideways so that what the search has found in the row under the cursor is visible. If it is
+        visible without scrolling, scroll back to the left edge."""
+        if not self.size.width:  # it is about to be laid out
+            self.call_after_refresh(self.reveal_found)
+            return
+        place = self._place_found()
+        if place is None:
+            return
+        start, end, room = place
+        shift = 0 if end <= room else max(min(start, end - room), start - room * 2 // 3)
+        if not (self.shift <= start and end <= self.shift + room):
+            self.shift = shift
+            self.refresh()
+
+    def _place_found(self) -> tuple[int, int, int] | None:
+        """Returns the columns (start, end) at which the searched text is in the row under the cursor, counted
+        without what is fixed, and the number of columns that are visible at once. Returns None if the row
+        does not contain it."""
+        item, words = self.item, self._filter.casefold()
+        if item is None or not words:
+            return None
+        fixed = sum(cell_len(text) for text, _ in item.left[: item.fixed])
+        text = "".join(part for part, _ in item.left[item.fixed :])
+        return found_columns(text, words, max(1, self.room - self.marked - fixed - 1))  # a sign may end it
+
+    def clear_search(self) -> bool:
+        """End a search, so that nothing is marked as found any more. Returns False if there was none."""
+        searched = self.searches and bool(self._filter)
+        if searched:
+            self._filter = ""
+            self.refresh()
+        return searched
 
     @property
     def target(self) -> str:
@@ -410,19 +476,27 @@ class Lines(Framed, can_focus=True):
         if index >= len(self.rows):
             note = self._note_row(y, width) if not len(self.rows) else []
             return widen(strip(note, width, styles), *self.edges)
-        item = self.rows[index]
+        item = self._top_item(index) if y < self.tall else self.rows[index]
         chosen = item.key is not None and self.highlights(index)
         mark = [(MARK if chosen else " ", "marker")] if self.marked else []
         left, right = (item.left, item.right) if self.tall == 1 else _halves(item)[second]
         if self.searches and self._filter and item.key is not None:
-            left = mark_found(left, self._filter.casefold())
+            left = mark_found(left, self._filter.casefold(), item.fixed)
         parts = columns(left, right, width + self.shift - self.marked)
         over = styles[self._over] if chosen else None
         bare = self._bare(item, len(mark), chosen)
         links = self._addresses(item, len(mark)) if item.targets else NO_LINKS
         line = strip([*mark, *parts], width + self.shift, styles, over, bare, links, item.rest)
-        line = line.crop(self.shift, self.shift + width) if self.shift else line
+        if self.shift:
+            fixed = min(width, sum(cell_len(text) for text, _ in (*mark, *left[: item.fixed])))
+            sliding = line.crop(fixed + self.shift, self.shift + width)
+            line = Strip.join([line.crop(0, fixed), sliding]) if fixed else sliding
         return widen(line, *self.edges)
+
+    def _top_item(self, index: int) -> Item:
+        """Returns the first visible row. It may say what the rows above it would say."""
+        at_top = getattr(self.rows, "item_at_top", None)
+        return self.rows[index] if at_top is None else at_top(index)
 
     def _note_row(self, y: int, width: int) -> list[Part]:
         """Returns row `y` of the note of an empty list. The note has a margin around it if there is room for
@@ -532,10 +606,22 @@ def _halves(item: Item) -> tuple[tuple[tuple[Part, ...], tuple[Part, ...]], ...]
     return (item.left, item.right), (item.below, ())
 
 
-def mark_found(parts: Sequence[Part], words: str) -> tuple[Part, ...]:
+def found_columns(text: str, words: str, room: int) -> tuple[int, int, int] | None:
+    """Returns the columns (start, end) of the first occurrence of `words`, which are in lower case, and
+    `room`. Returns None if the text does not contain them."""
+    lower = text.casefold()
+    at = lower.find(words) if len(lower) == len(text) else -1
+    if at < 0:
+        return None
+    start = cell_len(text[:at])
+    return start, start + cell_len(text[at : at + len(words)]), room
+
+
+def mark_found(parts: Sequence[Part], words: str, fixed: int = 0) -> tuple[Part, ...]:
     """Returns the parts, split so that each occurrence of `words` is marked as found. `words` is in lower
-    case. Line numbers before the text are not searched."""
-    begins = next((at for at, (_, role) in enumerate(parts) if not role.endswith("gutter")), len(parts))
+    case. Line numbers before the text are not searched, and neither are the first `fixed` parts."""
+    gutters = (at for at, (_, role) in enumerate(parts) if not role.endswith("gutter"))
+    begins = max(fixed, next(gutters, len(parts)))
     text = "".join(part for part, _ in parts[begins:])
     lower = text.casefold()
     if words not in lower or len(lower) != len(text):

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 
 from localstore.core.model.history import ChangedFile
 from tui.changed import counts_of
-from tui.text import CUT, Part, fit, line_at, safe
+from tui.text import CUT, Part, fit, line_at, safe, skip
 from tui.tints import Kind, Tints
 from tui.widgets.coloured_file import FileColours, Spans
 from tui.widgets.hunks import SIGNED, SIGNS, Hunk, blocks, hunks_of, without_blanks
@@ -77,6 +77,7 @@ class Patches:
         self._kinds = bytearray()
         self._old, self._new, self._at, self._at_old = array("I"), array("I"), array("I"), array("I")
         self.marks: dict[str, list[int]] = {"file": [], "hunk": []}  # rows of these kinds
+        self.shift = 0  # columns that texts side by side are scrolled to the right
         for file in files:
             self.marks["file"].append(len(self._kinds))
             self._files.append(file)
@@ -139,7 +140,8 @@ class Patches:
         file = self._file(index)
         key = Key(file.path, kind, self._old[index], self._new[index])
         if kind == "file":
-            return Item(key, self._head(file))
+            head = self._head(file)
+            return Item(key, head, fixed=len(head))
         if kind == "hunk":
             return self._hunk_item(key, file, self._text(file, self._at[index]))
         if kind == "both":
@@ -148,7 +150,7 @@ class Patches:
             numbers = f"{key.old or '':>5} {key.new or '':>5} "
             mark = kind if kind == "text" else f"{kind}_mark"
             text = safe(self._text(file, self._at[index] + 1))
-            return Item(key, ((numbers, "gutter"), (SIGNS[kind], mark), (text, kind)))
+            return Item(key, ((numbers, "gutter"), (SIGNS[kind], mark), (text, kind)), fixed=2)
         return self._line_item(key, file, index)
 
     # --- lines with their colours
@@ -156,14 +158,13 @@ class Patches:
     def _hunk_item(self, key: Key, file: ChangedFile, title: str) -> Item:
         """Returns the row with the heading of a hunk. It names the function or class around the hunk."""
         if self._look is None:
-            return Item(key, ((f"{'':>12}{safe(title)}", "hunk"),))
+            return Item(key, ((f"{'':>12}{safe(title)}", "hunk"),), fixed=1)
         numbers, _, named = title.removeprefix("@@").partition("@@")
         colours = self._look.colours.get(file.path)
         named = named.strip() or (colours.functions.get(key.new, "") if colours is not None else "")
         gutter = " " * (self.digits if self._half else self.numbers(file) - 2)
-        return Item(
-            key, ((f"{gutter}⋯ ", "line"), (safe(f"@@{numbers}@@"), "hunk"), (f"  {safe(named)}", "name"))
-        )
+        parts = ((f"{gutter}⋯ ", "line"), (safe(f"@@{numbers}@@"), "hunk"), (f"  {safe(named)}", "name"))
+        return Item(key, parts, fixed=len(parts))
 
     def _line_item(self, key: Key, file: ChangedFile, index: int) -> Item:
         wide, text = self.digits, self._read_line(file, self._at[index] + 1)
@@ -171,18 +172,25 @@ class Patches:
         numbers = "".join(f"{number or '':>{wide}} " for number in sides)
         kind = _kind_of(key.kind)
         if kind is None:
-            return Item(
-                key, ((numbers, "gutter"), (" ", "text"), *self._pieces(file, key.new, text, None, ()))
-            )
+            pieces = self._pieces(file, key.new, text, None, ())
+            return Item(key, ((numbers, "gutter"), (" ", "text"), *pieces), fixed=2)
         partner = self._partner(index)
         words: Ranges = ()
         if partner is not None:
             other = self._read_line(file, self._at[partner] + 1)
             words = changed_words(text, other)[0] if kind == "delete" else changed_words(other, text)[1]
         number = key.old if kind == "delete" else key.new
-        pieces = self._pieces(file, number, text, kind, words)
         marks = self._marks(kind, numbers)
-        return Item(key, (*marks, *pieces), rest=self._ground(kind))
+        if self._is_whole(file):
+            marks = (numbers, "gutter"), marks[1]
+            return Item(key, (*marks, *self._pieces(file, number, text, None, (), old=key.old > 0)), fixed=2)
+        pieces = self._pieces(file, number, text, kind, words)
+        return Item(key, (*marks, *pieces), rest=self._ground(kind), fixed=2)
+
+    def _is_whole(self, file: ChangedFile) -> bool:
+        """Returns whether all lines of a file are added or removed. Then their signs alone have a background:
+        a screen full of it says no more, and is harder to read."""
+        return not two_sided(file) and self._tints() is not None
 
     def _read_line(self, file: ChangedFile, at: int) -> str:
         """Returns the text of a line of the file's patch. Of a long line, only as much as can be painted.
@@ -206,10 +214,17 @@ class Patches:
         return "text" if tints is None else tints.line(kind, "text")
 
     def _pieces(
-        self, file: ChangedFile, number: int, text: str, kind: Kind | None, words: Ranges
+        self,
+        file: ChangedFile,
+        number: int,
+        text: str,
+        kind: Kind | None,
+        words: Ranges,
+        old: bool | None = None,
     ) -> list[Part]:
-        """Returns the text of a line as parts with roles. `words`: the ranges of changed words in the
-        text."""
+        """Returns the text of a line as parts with roles. `words`: the ranges of changed words in the text.
+        `old`: whether the number is on the old side; without it, `kind` says so."""
+        old = kind == "delete" if old is None else old
         tints = self._tints()
         if tints is None:
             cut = _cut(((0, len(text), kind or "text"),), words)
@@ -218,7 +233,7 @@ class Patches:
                 for start, end, role, changed in cut
             ]
         colours = self._look.colours.get(file.path) if self._look is not None else None
-        coloured = colours.spans(number, text, old=kind == "delete") if colours is not None else None
+        coloured = colours.spans(number, text, old=old) if colours is not None else None
         spans: Spans = coloured if coloured is not None else ((0, len(text), "text"),)
         if kind is None:
             return [(safe(text[start:end]), role) for start, end, role in spans]
@@ -301,7 +316,8 @@ class Patches:
         the line between the sides, and up to the right edge."""
         old, new = self._side(file, index, old=True), self._side(file, index)
         middle: tuple[Part, ...] = ((" ", old[-1][1]), ("│", "line"), (" ", new[-1][1]))
-        return Item(key, (*old, *middle, *new), rest=new[-1][1])
+        parts = (*old, *middle, *new)
+        return Item(key, parts, rest=new[-1][1], fixed=len(parts))
 
     def _side(self, file: ChangedFile, index: int, *, old: bool = False) -> list[Part]:
         """Returns the parts of a line on one side. The last part is the area to the right of the text."""
@@ -324,9 +340,18 @@ class Patches:
             pieces = [(numbered, "gutter"), (" ", "text"), *self._pieces(file, numbered_new, text, None, ())]
         else:
             words = self._words_beside(file, index, old=old)
-            pieces = [*self._marks(kind, numbered), *self._pieces(file, number, text, kind, words)]
+            marks = self._marks(kind, numbered)
+            if self._is_whole(file):
+                kind = None
+                pieces = [
+                    (numbered, "gutter"),
+                    marks[1],
+                    *self._pieces(file, number, text, None, (), old=old),
+                ]
+            else:
+                pieces = [*marks, *self._pieces(file, number, text, kind, words)]
         fill = "text" if kind is None else kind if self._look is None else self._ground(kind)
-        parts = fit(pieces, self._half)
+        parts = fit([*pieces[:2], *skip(pieces[2:], self.shift)], self._half)
         used = sum(cell_len(piece) for piece, _ in parts)
         return [*parts, (" " * (self._half - used), fill)]
 

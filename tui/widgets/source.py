@@ -52,29 +52,38 @@ class Source:
         return len(self._lines)
 
     def __getitem__(self, index: int, /) -> Item:
+        return self._item(index)
+
+    def item_at_top(self, index: int) -> Item:
+        """Returns a row as it looks where it is the first visible one. It says who changed it last, even if
+        the row above it says the same."""
+        return self._item(index, named=True)
+
+    def _item(self, index: int, named: bool = False) -> Item:
         number = index + 1
         gutter: list[Part] = [(f"{number:>{self._digits}} ", "gutter")]
         if self._blame:
-            gutter += self._blame_parts(number)
+            gutter += self._blame_parts(number, named)
         parts, marks = self._lines[index], self._marks.get(number, ())
         if self._changed is None:
-            return Item(number, (*gutter, *parts), marks)
+            return Item(number, (*gutter, *parts), marks, fixed=len(gutter))
         tints = self._tints
         if number not in self._changed:
-            return Item(number, (*gutter, ("  ", "gutter"), *parts), marks)
+            return Item(number, (*gutter, ("  ", "gutter"), *parts), marks, fixed=len(gutter) + 1)
         if tints is None:
-            return Item(number, (*gutter, ("+ ", "add_mark"), *parts), marks)
+            return Item(number, (*gutter, ("+ ", "add_mark"), *parts), marks, fixed=len(gutter) + 1)
         numbered = [(text, tints.mark("add", "add")) for text, _ in gutter]
         tinted = [(text, tints.line("add", role)) for text, role in parts]
         sign = ("+ ", tints.mark("add", "add_mark"))
-        return Item(number, (*numbered, sign, *tinted), marks, rest=tints.line("add", "text"))
+        rest = tints.line("add", "text")
+        return Item(number, (*numbered, sign, *tinted), marks, rest=rest, fixed=len(gutter) + 1)
 
-    def _blame_parts(self, number: int) -> list[Part]:
+    def _blame_parts(self, number: int, named: bool) -> list[Part]:
         """Returns the parts that say in which seal a line was changed last, by whom, and when. They are blank
-        if they would be the same as in the line above. Recent changes are bright, and changes older than
-        thirty days are dim."""
+        if they would be the same as in the line above, unless `named`. Recent changes are bright, and changes
+        older than thirty days are dim."""
         blamed = self.find_blame(number)
-        if blamed is None or number not in (blamed.start, 1):
+        if blamed is None or not (named or number in (blamed.start, 1)):
             return [(" " * (self._seal_digits + self._who_width + self._age_width + 3), "dim")]
         age = self._ages[blamed.sealed_at]
         role = UNITS.get(age[-1:], "dim")

@@ -3,7 +3,8 @@ comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -14,15 +15,16 @@ from textual.timer import Timer
 
 from localstore.agent.talk import PersonOnBranch
 from localstore.core.model.history import Blame, BlameRange, Blob, Tree
-from svc.console.table import size
 from tui import contents
 from tui.actions import Action
 from tui.highlight import colour_text, plain
 from tui.screens.base import READING_SECONDS, THREE_PANES, TWO_PANES
 from tui.screens.code.begin_edit import EDIT, BeginEdit
+from tui.screens.code.bytes_shown import rows_of_bytes
 from tui.screens.code.clipboard import copy
 from tui.screens.code.differing import DIFF_ACTIONS
 from tui.screens.code.file_facts import FileFacts
+from tui.screens.code.file_view import TextPlace
 from tui.screens.code.folder_tree import FolderTree
 from tui.screens.code.history import History
 from tui.screens.code.live import HERE_EVERY
@@ -105,6 +107,12 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self._searched: tuple[str, SealTexts | None] = ("", None)  # a seal, and its texts
         self._sought = ""  # what was searched for last in all files
         self._source = False  # whether Markdown is shown as it is written
+        self._return_to: TextPlace | None = (
+            None  # where the cursor goes back to in the text that is opened again
+        )
+        self._found_in = ""  # the file in which a search has found a line; it is shown as it is written
+        self._left_page = (0, -1)  # a line of Markdown, and the row of its page that the cursor was on
+        self._page_lines: Sequence[int] = ()  # the line of the text that each row of the page shows
         self.texts: Texts = Texts(self, self._repaint)
 
     def actions(self) -> tuple[Action, ...]:
@@ -115,10 +123,14 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         if self.replaying:
             return self._actions_of_replay()
         if self._mode == "file":
+            turns = self.path is not None and is_markdown(self.path) and not self.live and not self._blaming
+            actions = [action for action in self.ACTIONS if action.id not in OF_COMPARISON]
+            actions.sort(
+                key=lambda action: not turns or action.id != "split"
+            )  # named where there is little room
             return tuple(
-                replace(action, label="source of Markdown") if action.id == "split" else action
-                for action in self.ACTIONS
-                if action.id not in OF_COMPARISON
+                replace(action, label="source of Markdown", footer=turns) if action.id == "split" else action
+                for action in actions
             )
         in_diff = self.diff.has_focus
         return tuple(
@@ -153,6 +165,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             return "seal" if self._blamed is not None else ""
         if action.id in NEED_FILE and not self.replaying and not self._has_text(in_tree=lines is tree):
             return ""
+        if action.id == "split" and self._mode == "file":
+            return "page" if self._shows_source else "source"
         if action.id == "replay" and lines is tree and not self.replaying:  # it is played in the text
             return ""
         return SEARCH if action.id == "search_files" else action.label
@@ -402,6 +416,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
                 return
             kind, path = event.key
             if kind == "file":
+                self.of.stay_in_code()
                 self.open_file(path)
                 self._focus("file")
             elif kind == "dir":
@@ -421,11 +436,14 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         repo, seal = self.of.repo, self.of.seal
         if seal is None:
             return
+        if self._return_to is not None and self._return_to.path != path:
+            self._return_to = None
         if path != self.path:
             self._blob = self._blame = None
             self.show_picture(None)
             file = self.query_one("#file", Lines)
             file.shift = 0
+            file.clear_search()
             file.show(())
             file.waiting = ASKING
             self._head(safe(path), "")
@@ -491,18 +509,43 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
     def _repaint(self) -> None:
         blame = self._blame.ranges if self._blaming and self._blame and self.path not in self.unsealed else ()
         if self._blob is not None and self._blob.encoding == "utf-8":
-            self.query_one("#file", Lines).linked = self._is_page
+            file = self.query_one("#file", Lines)
+            file.linked = self._is_page
             if self._is_page:
-                width = max(20, self.query_one("#file").size.width - 1)
+                width = max(20, file.size.width - 1)
+                before = file.key
                 page = self.texts.rows(self._blob.content or "", width, breaks=False)
+                self._page_lines = self.texts.lines(self._blob.content or "", width, breaks=False)
                 rows_of_page = [item(("page", place), row) for place, row in enumerate(page)]
-                self.query_one("#file", Lines).show(sequence(rows_of_page))
-                self._count_lines()
-                return
-            digits = 8 if self.wide else SHORT
-            rows = Source(self._text, blame, self.svc.clock(), self.live_marks(), digits=digits)
-            self.query_one("#file", Lines).show(rows)
+                file.show(sequence(rows_of_page), self._row_of_page(before))
+            else:
+                digits = 8 if self.wide else SHORT
+                rows = Source(self._text, blame, self.svc.clock(), self.live_marks(), digits=digits)
+                file.show(rows, self._line_of_page(file.key))
+            place = self._return_to
+            if place is not None and place.path == self.path and file.show_at(place.key, place.offset):
+                self._return_to = None
             self._count_lines()
+
+    def _line_of_page(self, key: Hashable) -> int | None:
+        """Returns the number of the line that a row of the page of Markdown shows. `key`: the key of the row.
+        Returns None for the key of any other row."""
+        if not isinstance(key, tuple) or key[0] != "page" or key[1] >= len(self._page_lines):
+            return None
+        line = self._page_lines[key[1]]
+        self._left_page = line, key[1]
+        return line
+
+    def _row_of_page(self, key: Hashable) -> Hashable | None:
+        """Returns the key of the row of the page of Markdown that shows a line of its source. `key`: the
+        number of the line. Returns None for any other key."""
+        if not isinstance(key, int) or not self._page_lines:
+            return None
+        line, row = self._left_page
+        if key == line and row < len(self._page_lines) and self._page_lines[row] == line:
+            return ("page", row)
+        at = max(0, bisect_right(self._page_lines, key) - 1)
+        return ("page", bisect_left(self._page_lines, self._page_lines[at]))
 
     def _count_lines(self) -> None:
         """Write into the title how many lines the open text has. A page of Markdown has rows of its own, and
@@ -514,25 +557,50 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
     @property
     def _is_page(self) -> bool:
         """Whether the open text is Markdown that is shown rendered, and not as its source."""
-        raw = self._source or self._blaming or self.live or self.replaying
+        raw = self._shows_source or self._blaming or self.live or self.replaying
         return self.path is not None and is_markdown(self.path) and not raw
+
+    @property
+    def _shows_source(self) -> bool:
+        """Whether the open file is shown as it is written, if it is Markdown."""
+        return self._source or (self._found_in != "" and self._found_in == self.path)
 
     def path_of(self, target: str) -> str | None:
         return linked_path(self.path or "", target)
+
+    def here(self) -> Callable[[], None] | None:
+        place, source = self.place_in_file(), self._source
+        if place is None:
+            return None
+
+        def again() -> None:
+            self._return_to, self._source = place, source
+            self.reveal(place.path)
+            self.open_file(place.path)
+            self._focus("file")
+
+        return again
 
     def do_split(self) -> None:
         """Switch between rendered Markdown and its source. In a comparison, switch between one column and
         two: old and new side by side."""
         if self.previews_seals:
             super().do_split()
+        elif self._blaming and self._mode == "file":
+            self.of.say("blame shows the source; B ends it", "warn")
         elif self._mode == "file" and self.path is not None and is_markdown(self.path):
-            self._source = not self._source
+            self._source, self._found_in = not self._shows_source, ""
+            self.query_one("#file", Lines).shift = 0
             self._repaint()
+            self.of.show_keys()
         else:
             self.of.say("v shows Markdown as it is written, and a comparison side by side", "warn")
 
     def _show_bytes(self, blob: Blob) -> None:
-        self.query_one("#file", Lines).show([Item(1, ((f"{size(blob.size)} · not text", "dim"),))])
+        place = self.svc.place
+        folder = place.folder if place.repo_id == self.of.repo.id else None
+        rows = rows_of_bytes(blob, self.of.repo.full_name, folder)
+        self.query_one("#file", Lines).show([Item(None, row) for row in rows])
         self._title("binary")
 
     def _title(self, right: str) -> None:
@@ -617,15 +685,17 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
                 self._searched = seal, texts
 
         def chosen(hit: Hit) -> None:
-            self._goto, self._source = hit.line, self._source or is_markdown(hit.path)
+            self._goto, self._found_in = hit.line, hit.path
             self._sought = card.sought
-            self.query_one("#file", Lines).filter(card.sought)
             self.go_to_file(hit.path)
+            file = self.query_one("#file", Lines)
+            file.filter(card.sought)
+            file.reveal_found()  # if the text is there already
             self.of.say("n next match   N previous", "dim")
 
         def left() -> None:
             self._sought = card.sought
-            self.of.return_from_code()
+            self.of.return_to_origin()
 
         kept_texts = self._searched[1] if self._searched[0] == seal else None
         card = FindText(
@@ -643,7 +713,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
 
         if self.of.seal is not None:
             card = FindFile(self.of.repo.id, self.of.seal, tree, self.go_to_file)
-            card.left = self.of.return_from_code
+            card.left = self.of.return_to_origin
             self.app.push_screen(card)
 
     def go_to_file(self, path: str) -> None:
@@ -693,19 +763,10 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self._focus("file")
             return True
         if self._mode == "history":
-            self._mode = "file"
-            before, self._kept = self._kept, ""
-            self._arrange()
-            if before and self.path is None:
-                self.open_file(before, glimpsed=self._glimpsed)
-            elif self._blob is None:
-                self.query_one("#file", Lines).show(())
-                self._head("", "")  # until the preview of the row under the cursor
-            elif not self.show_picture(self._blob):
-                self._show_text(self._text)
-            self._focus("file" if self.path and (self.wide or not self._glimpsed) else "tree")
-            self.of.return_from_code()
+            self._leave_history()
             return True
+        if self.of.led_to(self.path):
+            return False
         if self.path is not None and not self.wide:
             self.path = None
             self._arrange()
@@ -721,3 +782,26 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self.leave_live()
             return True
         return False
+
+    def _leave_history(self) -> None:
+        """Show the file again in place of a history, at the line that the cursor was on."""
+        self._mode = "file"
+        before, self._kept = self._kept, ""
+        file = self.query_one("#file", Lines)
+        file.shift = 0
+        file.clear_search()
+        self._arrange()
+        if before and self.path is None:
+            self.open_file(before, glimpsed=self._glimpsed)  # its line follows with its text
+        elif self._blob is None:
+            file.show(())
+            self._head("", "")  # until the preview of the row under the cursor
+        elif self.show_picture(self._blob):
+            self._title("picture")
+        elif self._blob.encoding == "utf-8":
+            self._show_text(self._text)
+        else:
+            self._show_bytes(self._blob)
+        self._focus("file" if self.path and (self.wide or not self._glimpsed) else "tree")
+        self.of.return_to_origin()
+        self.of.show_keys()  # the pane that has the focus is the same as before

@@ -4,11 +4,22 @@ panes."""
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from localstore.agent.talk import PersonOnBranch
 from localstore.core.model.history import Blob
 from tui.screens.view import View
+from tui.widgets.lines import Lines
+
+
+class TextPlace(NamedTuple):
+    """A row in the text of a file. `key`: of the row under the cursor. `offset`: how many rows it is below
+    the first visible one."""
+
+    path: str
+    key: Hashable
+    offset: int
+
 
 Mode = Literal["file", "history"]
 
@@ -20,7 +31,15 @@ class FileView(View):
     path: str | None = None
     folder: str = ""
     _mode: Mode = "file"
+    _return_to: TextPlace | None
     _people: list[PersonOnBranch]
+
+    def place_in_file(self) -> TextPlace | None:
+        """Returns the place of the cursor in the text of the open file. Returns None if none is open."""
+        file = self.query_one("#file", Lines)
+        if self.path is None or self._mode != "file" or file.key is None:
+            return None
+        return TextPlace(self.path, file.key, file.cursor - file.top)
 
     @property
     def replaying(self) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from rich.cells import cell_len
+
 from localstore.core.errors import SvcError
 from localstore.core.model.repo import Repo
 from svc.api import Api
@@ -14,8 +16,8 @@ from svc.flows.search.lines import lines_with
 from tui.client import sentence
 from tui.screens.base import READING_SECONDS
 from tui.screens.choose_beside import ChooseBeside
-from tui.text import Part, safe
-from tui.widgets.lines import Item, Lines, mark_found
+from tui.text import CUT, Part, safe, skip
+from tui.widgets.lines import Item, Lines, found_columns, mark_found
 from tui.widgets.made import LazyRows
 
 LARGEST = 256 * 1024  # bytes of a file in which is searched
@@ -82,6 +84,15 @@ def find(texts: Iterable[FileText], words: str) -> list[Hit]:
     return list(islice(hits, HITS))
 
 
+def excerpt(text: str, words: str, room: int) -> str:
+    """Returns the text, or its end from shortly before the first occurrence of `words` if that would not fit
+    into `room` columns. `words` are in lower case."""
+    start, end, _ = found_columns(text, words, room) or (0, 0, 0)
+    if end < room:
+        return text
+    return CUT + "".join(part for part, _ in skip(((text, "text"),), max(0, start - room // 3)))
+
+
 class MatchingLines(Lines):
     """The lines that contain the typed text. `search_for`: called with the text at each change of it."""
 
@@ -99,6 +110,7 @@ class FindText(ChooseBeside):
 
     LINES = MatchingLines
     LIST_SHARE = 55
+    WIDTH, SHARE = 200, 85
     SIGN = "text to find, in upper or lower case"
     EMPTY = "type a text to look for"
 
@@ -194,14 +206,17 @@ class FindText(ChooseBeside):
         self.listed.unmatched = self.listed.empty = "no file contains this" if words else self.EMPTY
         self.listed.show(LazyRows(self._hits, self._row, lambda hit: hit))
         self.listed.go(0)
-        self.fit(len(self._hits))
+        self.fit(HITS if self.previews and self._hits else len(self._hits))
         self.show_frame()
         self.rest()
 
     def _row(self, hit: Hit) -> Item:
         path = hit.path if len(hit.path) <= PATH else f"…{hit.path[1 - PATH :]}"
-        text = mark_found(((safe(hit.text.strip()), "text"),), self._words.casefold())
-        return Item(hit, ((safe(path), "accent"), (f":{hit.line}  ", "dim"), *text))
+        place: tuple[Part, ...] = ((safe(path), "accent"), (f":{hit.line}  ", "dim"))
+        words = self._words.casefold()
+        room = self.listed.room - self.listed.marked - sum(cell_len(text) for text, _ in place)
+        parts = mark_found(((excerpt(safe(hit.text.strip()), words, room), "text"),), words)
+        return Item(hit, (*place, *parts))
 
     def _choose(self, lines: Lines, typed: str) -> None:
         if self._texts is None and typed:
@@ -219,7 +234,11 @@ class FindText(ChooseBeside):
         above = max(1, self.preview.fits // 2 - 2)  # so that the line is visible
         first, words = max(0, key.line - 1 - above), self._words.casefold()
         rows: list[tuple[Part, ...]] = [((safe(key.path), "title"),), ()]
+        place = found_columns(safe(key.text), words, self.preview.room - GUTTER - 2)
+        start, end, room = place or (0, 0, 1)
+        aside = 0 if end <= room else max(0, start - room // 3)  # so that it is visible as well
         for number, line in enumerate(file.text.split("\n")[first : first + TOP], first + 1):
             role = "accent" if number == key.line else "gutter"
-            rows.append(((f"{number:>{GUTTER}} ", role), *mark_found(((safe(line), "text"),), words)))
+            parts = skip(mark_found(((safe(line), "text"),), words), aside)
+            rows.append(((f"{number:>{GUTTER}} ", role), (CUT if aside and parts else "", "dim"), *parts))
         self.show_preview(key, "", rows)

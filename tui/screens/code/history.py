@@ -157,13 +157,18 @@ class History(Differing, FileView):
     def show_history_of_branch(self) -> None:
         """Show the history of all files, whichever file is open."""
         self.leave_replay()
+        self._return_to = self.place_in_file() or self._return_to
         if self.path is not None:
             self._kept, self.path = self.path, None
         self._show_history()
 
     def _show_history(self) -> None:
         repo, path, ref = self.of.repo, self.path, self.of.ref_name
+        self._return_to = self.place_in_file() or self._return_to
         self._mode = "history"
+        file = self.query_one("#file", Lines)
+        file.shift = 0
+        file.clear_search()
         self._arrange()
 
         def paint(seals: list[SealSummary], at: float) -> None:

@@ -317,6 +317,7 @@ class Live(FileView):
         if self._goto and len(lines.rows) >= self._goto:
             line, self._goto = self._goto, 0
             lines.go_within(line - 1)
+            lines.reveal_found()
 
     def acting(self, action: str) -> None:
         """Called before an action runs. If the user follows somebody and the action moves the user elsewhere,

@@ -25,7 +25,7 @@ from tui.screens.code.words import SEARCH, counts, describe_listing
 from tui.screens.facts import FACTS, FRAME, Facts, beside_facts, facts_width, frame, wrap_facts
 from tui.screens.proposal.words import checks_of, sign_of_check
 from tui.screens.view import View
-from tui.text import Part, ago, fold, safe
+from tui.text import CUT, Part, ago, fold, safe
 from tui.texts import Texts, is_markdown, item, linked_path
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.made import LazyRows
@@ -52,7 +52,8 @@ LEADS = {
     "clone": "copy the line",
     "attention": "star, watch or fork",
 }
-TABS = {"checks": "4", "releases": "5", "rules": "6"}  # keys of the tabs that list these
+TABS = {"checks": 4, "releases": 5, "rules": 6}  # numbers of the tabs that list these
+ORDER = ("fail", "cancel", "pending")  # states of checks that are listed first
 
 
 class Fact(NamedTuple):
@@ -197,7 +198,8 @@ class Overview(View):
         if checks is None or checks.seal_id != self.of.seal or not checks.items:
             return Fact("checks", ())
         words, role = checks_of(checks.rollup, checks.items)
-        each = [(sign_of_check(check), (f" {safe(check.name)}", "text")) for check in checks.items]
+        items = sorted(checks.items, key=lambda item: (*ORDER, item.state).index(item.state))
+        each = [(sign_of_check(check), (f" {safe(check.name)}", "text")) for check in items]
         counted = _count_words(len(checks.items), "check", "checks")
         return Fact("checks", (((counted, "link"), (f" {words}", role)), *each), "checks")
 
@@ -276,6 +278,17 @@ class Overview(View):
         facts.styles.width = self._facts_width
         frame(readme, safe(self._path), not facts.has_focus, self._has_facts)
         frame(facts, "facts", facts.has_focus, self._has_facts)
+        self._say_more()
+
+    def _say_more(self) -> None:
+        """Say in the frame of the facts how many rows are hidden below the visible ones."""
+        column = self._column
+        if self._has_facts and column.size.height:
+            hidden = len(column.rows) - column.top - column.fits - 1  # the last row is empty
+            column.name_frame("facts", f"↓ {hidden} more" if hidden > 0 else "")
+
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        self._say_more()
 
     def on_descendant_focus(self) -> None:
         self._place_frames()
@@ -303,6 +316,7 @@ class Overview(View):
         first: list[Item] = []
         if self._has_facts:
             column.show(sequence(self._column_rows()))
+            self.call_after_refresh(self._say_more)
         else:
             first = self._first_rows()
         above, readme = len(first), self._readme
@@ -334,7 +348,7 @@ class Overview(View):
             Fact("kind", (self._kind(),)),
             Fact("attention", (_attention(self._repo),), "attention"),
             Fact("listing", (((describe_listing(self._listing), "text"),),) if self._listing else ()),
-            Fact("git clone", (((self._address, "link"),),) if self._address else (), "clone"),
+            Fact("git clone", (((self._short_address, "link"),),) if self._address else (), "clone"),
             self._seal_fact(),
             self._check_fact(),
             self._release_fact(),
@@ -382,6 +396,13 @@ class Overview(View):
         """The address for git, "" if the repository has none."""
         return safe(git_address(self._repo, self.svc.client.origin) or "")
 
+    @property
+    def _short_address(self) -> str:
+        """The address for git, cut in its middle if the column of facts has no room for it."""
+        address, room = self._address, self._facts_width - FRAME
+        end = room - room // 2
+        return address if len(address) <= room else f"{address[: room - end - 1]}{CUT}{address[-end:]}"
+
     def _seal_fact(self) -> Fact:
         seal = self._seal
         if seal is not None:
@@ -402,7 +423,7 @@ class Overview(View):
         if not target.startswith(GO):
             return False
         if goes in TABS:
-            self.svc.press(TABS[goes])
+            self.of.lead_to_tab(TABS[goes])
         elif goes == "seal":
             self.do_newest()
         elif goes == "branches":
@@ -447,7 +468,6 @@ class Overview(View):
         """Copy the command line that clones the repository."""
         words = f"git clone {self._address}" if self._address else f"svc repo clone {self._repo.full_name}"
         copy(self.of, words)
-        self.of.say(f"copied: {words}", "dim")
 
     def do_attention(self) -> None:
         """Let the user choose whether to star, watch or fork the repository."""

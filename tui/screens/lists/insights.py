@@ -32,7 +32,7 @@ NAME, BAR = 20, 30  # columns of a name, and of a bar, in a preview
 HIGH = 6  # rows of a chart
 COLUMNS_FROM, WEEK_WORDS = 3, 14  # weeks with data from which a chart has columns; columns of a week in words
 NEWEST, AUTHORS, KINDS = 8, 8, 8  # seals, people and kinds of files in a preview
-GOES = {"checks": "4", "issues": "3", "proposals": "3"}  # chart → key of the tab that it is about
+GOES = {"checks": 4, "issues": 3, "proposals": 3}  # chart → number of the tab that it is about
 HISTORY = ("seals", "people")  # charts that the history of all files is about
 OPENS = {
     **dict.fromkeys(HISTORY, "open the history"),
@@ -378,8 +378,8 @@ class Insights(Split):
             self.svc.run_words(["repo", "view", name])
         elif event.key in HISTORY:
             self.of.act_in_code("show_history_of_branch")
-        elif (key := GOES.get(str(event.key))) is not None:
-            self.svc.press(key)
+        elif (number := GOES.get(str(event.key))) is not None:
+            self.of.lead_to_tab(number)
 
 
 def _key_of(dependency: Dependency) -> str:

@@ -140,7 +140,7 @@ class Security(Split):
         elif kind == "branch":
             self.of.open_rule(name, exists=False)
         else:
-            self.svc.press("8")
+            self.of.lead_to_tab(8)
 
     def open_tab(self) -> None:
         self.do_refresh()
