@@ -544,6 +544,9 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self._blaming = False
             self.open_file(str(tree.key[1]))
             self._focus("file")
+        before = self.path
+        self.take_previewed()
+        self._blaming = self._blaming and self.path == before
         if self.path is None:
             self.of.say("open a file first: enter", "warn")
             return
@@ -659,6 +662,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         """Copy to the terminal's clipboard: the line under the cursor, if the cursor is in the text of a
         file, or the path of the open file."""
         lines = self.of.lines
+        self.take_row()
         if self.path is None or lines is None or lines.item is None:
             return
         if lines.id == "file" and isinstance(lines.key, int) and lines.key <= len(self._text):
@@ -677,10 +681,12 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
 
     def do_older(self) -> None:
         if not self.by_hand(-1):
+            self.take_previewed()
             super().do_older()
 
     def do_newer(self) -> None:
         if not self.by_hand(1):
+            self.take_previewed()
             super().do_newer()
 
     def back(self) -> bool:
@@ -703,7 +709,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
                 self._head("", "")  # until the preview of the row under the cursor
             elif not self.show_picture(self._blob):
                 self._show_text(self._text)
-            self._focus("file" if self.path and (self.wide or not self._glimpsed) else "tree")
+            has_tree = bool(self.query_one("#tree_pane").display)
+            self._focus("tree" if has_tree and (self._from_tree or not self.path) else "file")
             self.of.return_from_code()
             return True
         if self.path is not None and not self.wide:
