@@ -177,6 +177,17 @@ async def test_keys_are_about_the_row(
                 await sees(pilot, " 3 of 3 ─╯")
 
 
+async def test_a_text_too_large_to_show_says_so(project: str, alice: Svc, open_app: Open) -> None:
+    Path("src/large.txt").write_text("a line\n" * 1_400_000)
+    assert alice("push", "-m", "Third").code == 0
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await opened(pilot, "t", *"large", "enter")
+        text = await sees(pilot, "src/large.txt · 9.3 MiB", "too large to show")
+        assert "1 line" not in text
+        await press(pilot, "e")
+        await sees(pilot, "more than 1 MiB: change it with your editor")
+
+
 async def test_a_file_says_where_one_is_in_it_and_a_search_what_it_found(
     project: str, alice: Svc, open_app: Open
 ) -> None:

@@ -464,6 +464,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self._blob = blob
         if self.show_picture(blob):
             self._title("picture")
+        elif blob.content is None and blob.size:
+            self._show_size(blob)
         elif blob.encoding == "utf-8":
             self._show_text(plain(blob.content or ""))
         else:
@@ -530,6 +532,12 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self._repaint()
         else:
             self.of.say("v shows Markdown as it is written, and a comparison side by side", "warn")
+
+    def _show_size(self, blob: Blob) -> None:
+        """Show the size of a file that is too large for an answer of the server."""
+        row = f"{size(blob.size)} · too large to show; pull it, and any program opens it"
+        self.query_one("#file", Lines).show([Item(1, ((row, "dim"),))])
+        self._title(size(blob.size))
 
     def _show_bytes(self, blob: Blob) -> None:
         self.query_one("#file", Lines).show([Item(1, ((f"{size(blob.size)} · not text", "dim"),))])
