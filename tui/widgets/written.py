@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
+from time import monotonic
 from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
@@ -31,6 +32,8 @@ from tui.theme import THEMES
 from tui.widgets.colours import Colours
 from tui.widgets.typed import dress
 
+FRESH = "▎"  # before a line that somebody else has just changed
+FRESH_SECONDS = 4.0  # that the sign stays
 GOES_ON = "›"  # in the last column of a line that is wider than the screen
 PASTE_BYTES = 256 * 1024  # that are pasted at once
 COLOUR_AFTER = 0.7  # seconds without a change, after which the whole text is coloured again
@@ -105,16 +108,17 @@ class _Flat(WrappedDocument):
 class Use(NamedTuple):
     """The functions of the screen that the text calls. `splice`: called at each edit of the user, with the
     offset in bytes, how many bytes are deleted, and the bytes that are inserted. `undo`, `redo`: undo the
-    user's own last edit, or redo it, and return the changes. `leave`, `find`: leave the screen, search the
-    text. `copy`: puts a text on the clipboard. `say`: shows a message. `ahead`: keeps a key back for a screen
-    that is about to open, and returns whether it did so. `act`: carries out a key that belongs to the screen,
-    and returns whether it did so."""
+    user's own last edit, or redo it, and return the changes. `leave`, `find`, `line`: leave the screen,
+    search the text, go to a line. `copy`: puts a text on the clipboard. `say`: shows a message. `ahead`:
+    keeps a key back for a screen that is about to open, and returns whether it did so. `act`: carries out a
+    key that belongs to the screen, and returns whether it did so."""
 
     splice: Callable[[int, int, bytes], object]
     undo: Callable[[], list[Delta]]
     redo: Callable[[], list[Delta]]
     leave: Callable[[], None]
     find: Callable[[], None]
+    line: Callable[[], None]
     copy: Callable[[str], None]
     say: Callable[[str], None]
     ahead: Callable[[Key], bool]
@@ -129,7 +133,8 @@ def _bindings() -> list[Binding]:
         keys = ",".join(key for key in binding.key.split(",") if key not in TAKEN)
         if keys:
             bindings.append(replace(binding, key=keys))
-    return [*bindings, Binding("ctrl+f", "find", "find", show=False)]
+    own = {"ctrl+f": "find", "ctrl+g": "line", "ctrl+home": "first", "ctrl+end": "last"}
+    return [*bindings, *(Binding(key, action, action, show=False) for key, action in own.items())]
 
 
 _BINDINGS = _bindings()
@@ -149,6 +154,8 @@ class TextEditor(TextArea, inherit_bindings=False):
 
     def __init__(self, path: str, use: Use) -> None:
         self.cursors: Cursors = {}
+        self._fresh: dict[int, float] = {}  # lines that others have just changed, and until when that shows
+        self._fades: Timer | None = None
         self._sizes = [0]  # bytes of each line without its end
         self._widest = 0
         self._ending = "\n"
@@ -233,6 +240,29 @@ class TextEditor(TextArea, inherit_bindings=False):
                 offset += len(text.encode())
                 if move:
                     self.move_cursor(result.end_location)
+                else:
+                    self._mark_fresh(start, result.end_location, text)
+
+    def _mark_fresh(self, start: Location, end: Location, text: str) -> None:
+        """Mark the lines that somebody else has changed, for FRESH_SECONDS. A line break that is inserted at
+        the end of a line, or at its beginning, does not change that line."""
+        first, last = start[0], end[0]
+        if text.startswith(("\n", "\r\n")) and first < last and start[1] > 0:
+            first += 1
+        if text.endswith("\n") and first < last:
+            last -= 1
+        self._fresh.update(dict.fromkeys(range(first, last + 1), monotonic() + FRESH_SECONDS))
+        if self._fades is None:
+            self._fades = self.set_timer(FRESH_SECONDS, self._fade)
+        self.refresh()
+
+    def _fade(self) -> None:
+        """Remove the marks whose time is over. A timer runs only as long as there are marks."""
+        now = monotonic()
+        self._fresh = {row: until for row, until in self._fresh.items() if until > now}
+        rest = min(self._fresh.values(), default=now) - now
+        self._fades = self.set_timer(rest, self._fade) if self._fresh else None
+        self.refresh()
 
     def _change(self, edit: Edit) -> EditResult:
         (row, _), (last, _) = edit.top, edit.bottom
@@ -242,6 +272,9 @@ class TextEditor(TextArea, inherit_bindings=False):
         self._sizes[row : last + 1] = [_bytes(line) for line in lines]
         self._widest = max(self._widest, *map(_cells, lines))
         self._colours.replace_lines(row, last, len(lines))
+        if self._fresh and len(lines) != last + 1 - row:
+            moved = len(lines) - (last + 1 - row)
+            self._fresh = {(at + moved if at > last else min(at, row)): t for at, t in self._fresh.items()}
         self._colour_later()
         self._refresh_size()
         return result
@@ -304,12 +337,14 @@ class TextEditor(TextArea, inherit_bindings=False):
         chosen: Any = self.selection if self.selection.contains_line(at) else end[0] == at
         line = self.document.get_line(at) if at < self.document.line_count else None
         key: Any = (self.size, self.scroll_offset.x, at, chosen, end if end[0] == at else None)
-        key = (*key, self.has_focus, self.gutter_width, self.virtual_size.width, line)
+        fresh = at in self._fresh
+        key = (*key, fresh, self.has_focus, self.gutter_width, self.virtual_size.width, line)
         strip = self._line_cache.get(key)
         if strip is None:
             strip = self._render_line(y)
             hidden = line is not None and end[0] != at and self._goes_on(line)
-            strip = self._line_cache[key] = self._with_sign(strip) if hidden else strip
+            strip = self._with_sign(strip) if hidden else strip
+            strip = self._line_cache[key] = self._with_mark(strip) if fresh else strip
         return strip
 
     def _goes_on(self, line: str) -> bool:
@@ -322,6 +357,14 @@ class TextEditor(TextArea, inherit_bindings=False):
         right."""
         styles = THEMES[getattr(self.app, "colours", "terminal")]
         return Strip.join([strip.crop(0, self.size.width - 1), Strip([Segment(GOES_ON, styles["dim"])], 1)])
+
+    def _with_mark(self, strip: Strip) -> Strip:
+        """Returns the row with a sign between the number of the line and its text. The sign says that
+        somebody else has just changed the line."""
+        styles, at = THEMES[getattr(self.app, "colours", "terminal")], self.gutter_width - 1
+        return Strip.join(
+            [strip.crop(0, at), Strip([Segment(FRESH, styles["person"])], 1), strip.crop(at + 1)]
+        )
 
     async def _on_key(self, event: Key) -> None:
         """Handle a key at once. Textual would look up the binding of a key only after the key has reached the
@@ -339,6 +382,15 @@ class TextEditor(TextArea, inherit_bindings=False):
 
     def action_find(self) -> None:
         self._use.find()
+
+    def action_line(self) -> None:
+        self._use.line()
+
+    def action_first(self) -> None:
+        self.move_cursor((0, 0))
+
+    def action_last(self) -> None:
+        self.move_cursor(self.document.end)
 
     def action_copy(self) -> None:
         if self.selected_text:

@@ -19,6 +19,7 @@ from tests.tui.test_app import press, project, sees, settle, soon
 from tui import contents
 from tui.app import SvcApp
 from tui.changed import GLIMPSE
+from tui.screens.code import code
 from tui.screens.code.seal import SealScreen
 from tui.screens.repo import RepoScreen
 from tui.tints import DARK_256
@@ -146,6 +147,45 @@ async def test_the_row_above_a_folder_and_a_large_file_replace_what_was_previewe
         await sees(pilot, "history")
         await press(pilot, "escape", "g")
         await sees(pilot, "project/ · 1 folder")
+
+
+@pytest.mark.parametrize("rest", [0.01, 3600.0])
+async def test_keys_are_about_the_row(
+    project: str, alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch, rest: float
+) -> None:
+    """Before the preview of the row as after it. Esc leads back to the row."""
+    monkeypatch.setattr(code, "REST", rest)
+    Path("src/other.py").write_text("A = 1\n")
+    assert alice("push", "-m", "Third").code == 0
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await opened(pilot, "g", "enter")
+        await sees(pilot, "../", "main.py", "other.py")
+        for key, seen in (
+            ("h", "history of src/main.py"),
+            ("B", "src/main.py · First"),
+            ("left_square_bracket", "return 1"),
+        ):
+            await pilot.press("g", "j")
+            if rest < 1:
+                await sees(pilot, "src/main.py", "return 2")
+            await pilot.press(key)
+            await sees(pilot, seen)
+            if key != "left_square_bracket":
+                await pilot.press("escape" if key == "h" else key)
+                await sees(pilot, "../")
+                await pilot.press("G")
+                await sees(pilot, " 3 of 3 ─╯")
+
+
+async def test_a_text_too_large_to_show_says_so(project: str, alice: Svc, open_app: Open) -> None:
+    Path("src/large.txt").write_text("a line\n" * 1_400_000)
+    assert alice("push", "-m", "Third").code == 0
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await opened(pilot, "t", *"large", "enter")
+        text = await sees(pilot, "src/large.txt · 9.3 MiB", "too large to show")
+        assert "1 line" not in text
+        await press(pilot, "e")
+        await sees(pilot, "more than 1 MiB: change it with your editor")
 
 
 async def test_a_file_says_where_one_is_in_it_and_a_search_what_it_found(

@@ -82,6 +82,50 @@ async def test_two_write_one_text_and_see_each_other(other: Typist, open_app: Op
         await sees(pilot, "alpha", "1 not sealed")
 
 
+async def test_what_another_has_just_changed_is_marked_for_a_moment(
+    other: Typist, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Own edits and an undo are not marked, and the marks move with their lines."""
+    async with open_app(place=here()).run_test(size=(100, 24)) as pilot:
+        area = await edit(pilot)
+        await pilot.press("home", *"mine", "enter")
+        await soon(pilot, lambda: (other.hear(), other.shown.startswith(b"mine\n"))[1])
+        assert "▎" not in shown(pilot.app)  # type: ignore[arg-type]
+        other.type("mine\n", "theirs\n")
+        text = await sees(pilot, "▎theirs", "in no seal yet")
+        assert text.count("▎") == 1 and "▎mine" not in text
+        await pilot.press("ctrl+home", *"x", "enter")
+        assert area.cursor_location == (1, 0)
+        await soon(pilot, lambda: "▎" not in shown(pilot.app))  # type: ignore[arg-type]
+        assert area._fades is None  # no timer runs without marks
+
+
+async def test_a_line_is_gone_to_and_the_text_sealed_without_leaving_it(
+    other: Typist, open_app: Open
+) -> None:
+    async with open_app(place=here()).run_test(size=(80, 24)) as pilot:
+        area = await edit(pilot)
+        await pilot.press("ctrl+s")
+        await sees(pilot, "all of this text is sealed")
+        await pilot.press("home", *"one", "enter", *"two", "enter")
+        await sees(pilot, "✓ saved, in no seal yet")
+        await press(pilot, "ctrl+g")
+        await press(pilot, "2", "enter")
+        assert area.cursor_location == (1, 0)
+        await press(pilot, "f9")
+        await press(pilot, "x", "enter")
+        await sees(pilot, "x is not the number of a line")
+        await press(pilot, "ctrl+s")
+        await press(pilot, "enter")
+        await sees(pilot, "not sealed, because it has no message")
+        await press(pilot, "ctrl+s")
+        await press(pilot, *"From here", "enter")
+        await sees(pilot, "✓ sealed ")
+        assert "in no seal yet" not in await sees(pilot, "✓ saved ")
+        await pilot.press("escape")
+        assert "not in this seal" not in await sees(pilot, "2 Code", "✓ saved")
+
+
 async def test_a_text_in_another_folder_is_pushed_from_there(other: Typist, open_app: Open) -> None:
     async with open_app().run_test(size=(140, 24)) as pilot:
         await edit(pilot)
@@ -153,7 +197,7 @@ async def test_keys_typed_ahead_find_and_keys_here(other: Typist, open_app: Open
         await sees(pilot, "xyz", "saved")
         await soon(pilot, lambda: Path("README.md").read_text() == f"xyz{before}")
         await pilot.press("f1")
-        await sees(pilot, "Keys", "undo your own")
+        await sees(pilot, "Keys", "undo yours", "go to line")
         await pilot.press("escape", "f2")
         await press(pilot, *"Read", "enter")
         area = pilot.app.screen.query_one(TextEditor)
@@ -185,9 +229,11 @@ async def test_a_text_that_goes_while_it_is_open_says_so(other: Typist, alice: S
         await sees(pilot, "saved")
         await soon(pilot, lambda: (other.hear(), other.shown.startswith(b"kept "))[1])
         Path("README.md").unlink()
-        await sees(pilot, "not written any more", "is not in the folder any more")
-        await pilot.press(*"lost", "escape")
-        await sees(pilot, "1 Over")
+        await sees(pilot, "not written any more", "removed or renamed meanwhile", "esc leave  ")
+        await pilot.press(*"lost")
+        await sees(pilot, "nothing is written here any more: f7 f8 copy the text, esc leaves")
+        await pilot.press("escape")
+        await sees(pilot, "1 Over", "README.md was removed or renamed meanwhile")
         assert not Path("README.md").exists()
         assert alice("restore", "README.md").code == 0
         text = Path("README.md").read_text()
@@ -217,7 +263,7 @@ async def test_a_line_that_goes_on_says_so_and_the_light_stands_once(other: Typi
     app = open_app(place=here())
     async with app.run_test(size=(100, 24)) as pilot:
         area = await edit(pilot)
-        text = await sees(pilot, "╭─ README.md · ✓ saved ─", "› │")
+        text = await sees(pilot, "╭─ README.md · ✓ saved, in no seal yet ─", "› │")
         assert text.count("› │") == 1 and "y" * 40 in text
         await soon(pilot, lambda: shown(app).count("● live") == 1)
         await pilot.press("down")

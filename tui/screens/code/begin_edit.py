@@ -21,6 +21,7 @@ class BeginEdit(FileView):
 
     def do_edit(self) -> None:
         """Edit the open text live. Others can edit it at the same time."""
+        self.take_previewed()
         why = self._why_not()
         if why:
             self.of.say(why, "warn")

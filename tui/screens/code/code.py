@@ -480,12 +480,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
 
     def _paint_file(self, blob: Blob, at: float) -> None:
         self._blob = blob
-        if self.show_picture(blob):
-            self._title("picture")
-        elif blob.encoding == "utf-8":
-            self._show_text(plain(blob.content or ""))
-        else:
-            self._show_bytes(blob)
+        self._show_content(blob, plain(blob.content or "") if blob.encoding == "utf-8" else [])
         self.of.show_keys()  # some are of texts only
         if blob.encoding == "utf-8" and blob.content:
             content = blob.content
@@ -596,6 +591,23 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         else:
             self.of.say("v shows Markdown as it is written, and a comparison side by side", "warn")
 
+    def _show_content(self, blob: Blob, text: Sequence[str]) -> None:
+        """Show the content of a file in the way that fits it. `text`: its lines, if it is a text."""
+        if self.show_picture(blob):
+            self._title("picture")
+        elif blob.content is None and blob.size:
+            self._show_size(blob)
+        elif blob.encoding == "utf-8":
+            self._show_text(text)
+        else:
+            self._show_bytes(blob)
+
+    def _show_size(self, blob: Blob) -> None:
+        """Show the size of a file that is too large for an answer of the server."""
+        row = f"{size(blob.size)} · too large to show; pull it, and any program opens it"
+        self.query_one("#file", Lines).show([Item(1, ((row, "dim"),))])
+        self._title(size(blob.size))
+
     def _show_bytes(self, blob: Blob) -> None:
         place = self.svc.place
         folder = place.folder if place.repo_id == self.of.repo.id else None
@@ -612,6 +624,9 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self._blaming = False
             self.open_file(str(tree.key[1]))
             self._focus("file")
+        before = self.path
+        self.take_previewed()
+        self._blaming = self._blaming and self.path == before
         if self.path is None:
             self.of.say("open a file first: enter", "warn")
             return
@@ -729,6 +744,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         """Copy to the terminal's clipboard: the line under the cursor, if the cursor is in the text of a
         file, or the path of the open file."""
         lines = self.of.lines
+        self.take_row()
         if self.path is None or lines is None or lines.item is None:
             return
         if lines.id == "file" and isinstance(lines.key, int) and lines.key <= len(self._text):
@@ -747,10 +763,12 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
 
     def do_older(self) -> None:
         if not self.by_hand(-1):
+            self.take_previewed()
             super().do_older()
 
     def do_newer(self) -> None:
         if not self.by_hand(1):
+            self.take_previewed()
             super().do_newer()
 
     def back(self) -> bool:
@@ -796,12 +814,9 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         elif self._blob is None:
             file.show(())
             self._head("", "")  # until the preview of the row under the cursor
-        elif self.show_picture(self._blob):
-            self._title("picture")
-        elif self._blob.encoding == "utf-8":
-            self._show_text(self._text)
         else:
-            self._show_bytes(self._blob)
-        self._focus("file" if self.path and (self.wide or not self._glimpsed) else "tree")
+            self._show_content(self._blob, self._text)
+        has_tree = bool(self.query_one("#tree_pane").display)
+        self._focus("tree" if has_tree and (self._from_tree or not self.path) else "file")
         self.of.return_to_origin()
         self.of.show_keys()  # the pane that has the focus is the same as before

@@ -18,6 +18,7 @@ from tui.screens.base import READING_SECONDS, TWO_PANES, Over
 from tui.screens.code.clipboard import copy
 from tui.screens.code.edit_keys import EDIT_ACTIONS
 from tui.screens.code.live import name_of
+from tui.screens.command.output import DONE
 from tui.text import Part, safe
 from tui.theme import css_colour
 from tui.widgets.frame import LIGHTS, Line, Prompt
@@ -55,6 +56,7 @@ class Edit(Over):
         self._sealed = sealed
         self._writing: Writing | None = None
         self._people: list[PersonOnBranch] = []
+        self._unsealed = False  # whether the text differs from `sealed`
         self._ended = self._notice = ""
         self._here: tuple[int, int] | None = None
         self._drawn = (False, "")  # whether there is a frame, and its colour
@@ -66,6 +68,7 @@ class Edit(Over):
             self._redo,
             self.do_leave,
             self.do_edit_find,
+            self.do_edit_line,
             lambda chosen: copy(self, chosen),
             lambda why: self.say(why, "warn"),
             self._typed_ahead,
@@ -112,7 +115,9 @@ class Edit(Over):
         """Write the path, the state of the text and the place of the cursor into the frame."""
         pane, (row, column) = self.query_one("#text_pane", Pane), self._area.cursor_location
         count = self._area.document.line_count
-        title = f"{safe(self._path)} · {self.state()[0]}"
+        state = self.state()[0]
+        unsealed = ", in no seal yet" if state == SAVED and self._unsealed else ""
+        title = f"{safe(self._path)} · {state}{unsealed}"
         position = f"{row + 1}:{column + 1} of {count} line{'' if count == 1 else 's'}"
         if self.app.size.width >= TWO_PANES:
             pane.name_frame(title, position)
@@ -133,6 +138,8 @@ class Edit(Over):
         """Leaves all keys to the widget with the text. It handles them itself."""
         if not isinstance(self.focused, Prompt):
             event.prevent_default()
+            if self._ended and (event.is_printable or event.key in ("enter", "backspace", "delete", "tab")):
+                self.say("nothing is written here any more: f7 f8 copy the text, esc leaves", "warn")
 
     def _act(self, event: Key) -> bool:
         """Run the action of a key. A letter is text here, so it never runs an action. Returns False if the
@@ -177,14 +184,27 @@ class Edit(Over):
         elif event.event == "notice":
             self._notice = event.detail
         elif event.event == "ended":
-            self._ended = event.detail or "it ended"
+            self._ended = self._why_ended(event.detail)
             self._area.read_only = True
             if not writing.open and self.in_front:
                 self.do_leave()
                 return
         elif event.event == "kept" and not event.queued:
             self._notice = ""
+        if not self._unsealed or event.event == "kept":
+            self._compare()
         self._paint()
+
+    def _compare(self) -> None:
+        """Find out whether the text differs from the sealed one."""
+        self._unsealed = self._sealed is not None and self._area.text != self._sealed
+
+    def _why_ended(self, detail: str) -> str:
+        """Returns why the text is not written any more."""
+        was_open = self._writing is not None and self._writing.open
+        if was_open and not (self._folder / self._path).exists():
+            return f"{self._path} was removed or renamed meanwhile, and is not in the folder any more"
+        return detail or "it ended"
 
     def _show_people(self) -> None:
         cursors: Cursors = {}
@@ -270,6 +290,53 @@ class Edit(Over):
         self._sought = typed or self._sought
         self._seek(1)
 
+    def do_edit_line(self) -> None:
+        self.ask("line", self._go_to_line)
+
+    def _go_to_line(self, typed: str) -> None:
+        count = self._area.document.line_count
+        if typed.strip().isdecimal():
+            self._area.move_cursor((min(max(int(typed), 1), count) - 1, 0), center=True)
+        elif typed.strip():
+            self.say(f"{typed} is not the number of a line", "warn")
+
+    def do_edit_seal(self) -> None:
+        """Seal the branch with what the folder of the text contains, without leaving the text."""
+        text = self.state()[0]
+        self._compare()
+        if self.svc.place.folder != self._folder:
+            self.say(f"a push in {self._folder} seals it" if not self._ended else self._ended, "warn")
+        elif text != SAVED:
+            self.say(f"{text}: it can be sealed once it is saved", "warn")
+        elif self._sealed is not None and not self._unsealed:
+            self.say("all of this text is sealed", "dim")
+        else:
+            self.ask("message of the seal", self._seal)
+
+    def _seal(self, message: str) -> None:
+        if not message.strip():
+            self.say("not sealed, because it has no message; it stays saved", "warn")
+            return
+        sealed = self._area.text
+        self.say("◐ sealing", "dim")
+        self.svc.run_beside(
+            ["push", "-m", message], lambda output, state: self._told_of_seal(sealed, output, state[0])
+        )
+
+    def _told_of_seal(self, sealed: str, output: str, state: str) -> None:
+        """Say how sealing has ended. `sealed`: the text as it was when it began. `output`: what the command
+        has printed."""
+        last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
+        is_done = state == DONE
+        if is_done:
+            self._sealed = sealed
+        if not self.is_attached:
+            return
+        words = f"✓ sealed {last[:8]}" if is_done else last.removeprefix("svc: ")
+        self.say(words, "good" if is_done else "bad")
+        self._compare()
+        self._paint()
+
     def do_edit_next(self) -> None:
         self._seek(1)
 
@@ -297,13 +364,14 @@ class Edit(Over):
     def do_leave(self) -> None:
         """Leave the screen. All edits are saved already, or are being sent in the background."""
         text, role = self.state()
-        is_unsealed = text == SAVED and self._sealed is not None and self._area.text != self._sealed
+        self._compare()
+        is_unsealed = text == SAVED and self._unsealed
         opened = self._writing is not None and self._writing.open
         below = self.below
         self.drop_keys()
         self.app.pop_screen()
-        if self._ended and not opened:
-            below.say(self._ended, "warn")
+        if self._ended:
+            below.say(f"{self._ended}; {text}" if role == "bad" else self._ended, role)
         elif opened:
             below.say(self._where_saved() if is_unsealed else text, role)
 

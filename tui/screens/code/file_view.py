@@ -63,6 +63,15 @@ class FileView(View):
     def open_file(self, path: str, *, glimpsed: bool = False) -> None:
         raise NotImplementedError
 
+    def take_row(self) -> None:
+        """If the tree has the focus, make the file under its cursor the one that a key is about. For a folder
+        there is none."""
+        raise NotImplementedError
+
+    def take_previewed(self) -> None:
+        """Do the same, if there is room for a preview of the row."""
+        raise NotImplementedError
+
     def _load_folder(self, folder: str, cursor: Hashable | None = None) -> None:
         """Show a folder in the tree."""
         raise NotImplementedError

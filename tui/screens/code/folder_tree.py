@@ -100,6 +100,24 @@ class FolderTree(Live):
             if path in self._unfolded:
                 self._add_entries(items, path, self._unfolded[path], depth + 1)
 
+    def take_row(self) -> None:
+        """If the tree has the focus, make the file under its cursor the one that a key is about, even if its
+        preview is not shown yet. For a folder there is none."""
+        tree = self.query_one("#tree", Lines)
+        if self._mode != "file" or self.replaying or not tree.has_focus or not isinstance(tree.key, tuple):
+            return
+        kind, path = tree.key
+        if kind != "file":
+            self.path = None
+        elif path != self.path:
+            self.open_file(str(path), glimpsed=True)
+
+    def take_previewed(self) -> None:
+        """Do the same where a preview of the row is shown, or will be shown in a moment. So a key means the
+        same before the preview as after it."""
+        if self.wide:
+            self.take_row()
+
     # --- unfolding
 
     def reveal(self, path: str) -> None:

@@ -32,6 +32,7 @@ class History(Differing, FileView):
     """Shows the history of a file in the tab Code. The list `file` contains its seals, and `seal_pane` shows
     what the seal under the cursor changed."""
 
+    _from_tree = False  # whether the tree had the focus when the history was opened
     _kept = ""  # the file that was open before the history of the branch, "" for none
     _seals: Sequence[SealSummary] = ()
     _seal = ""  # the one that `seal_pane` shows
@@ -138,20 +139,8 @@ class History(Differing, FileView):
         """Returns the files of a comparison, with the file whose history is shown at the beginning."""
         return sorted(files, key=lambda file: self.path not in (file.path, file.old_path))
 
-    def _take_file_under_cursor(self) -> None:
-        """Choose the file whose history is shown, on a screen with room for only one pane. It is the file
-        under the cursor of the tree. If the cursor is on a folder, the history of all files is shown."""
-        tree = self.query_one("#tree", Lines)
-        if self.wide or not tree.has_focus or not isinstance(tree.key, tuple):
-            return
-        kind, path = tree.key
-        if kind == "file":
-            self.open_file(str(path), glimpsed=True)
-        else:
-            self.path = None
-
     def do_history(self) -> None:
-        self._take_file_under_cursor()
+        self.take_row()
         self._show_history()
 
     def show_history_of_branch(self) -> None:
@@ -165,6 +154,8 @@ class History(Differing, FileView):
     def _show_history(self) -> None:
         repo, path, ref = self.of.repo, self.path, self.of.ref_name
         self._return_to = self.place_in_file() or self._return_to
+        if self._mode != "history":
+            self._from_tree = self.query_one("#tree", Lines).has_focus
         self._mode = "history"
         file = self.query_one("#file", Lines)
         file.shift = 0

@@ -64,6 +64,7 @@ class Replay(FileView):
         if self._playing is not None:
             self._pause() if self._timer is not None else self._go_on()
             return
+        self.take_previewed()
         if self.path is None or self.of.seal is None:
             self.of.say("open a file first: enter", "warn")
             return
