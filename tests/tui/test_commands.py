@@ -453,6 +453,7 @@ async def test_a_command_that_needs_a_confirmation_asks_in_a_card(
         assert "chore" in said("label", "list", "-R", issue)
         await pilot.press("colon", *"label delete chore", "enter")
         await sees(pilot, "Deleting label chore")
+        await settle(pilot)
         await pilot.press("y")
         await sees(pilot, "Deleted label chore")
         await press(pilot, "escape")
@@ -461,6 +462,7 @@ async def test_a_command_that_needs_a_confirmation_asks_in_a_card(
         assert "nothing was done" in await press(pilot, "y", "enter")
         await pilot.press("colon", *f"repo delete {issue}", "enter")
         await sees(pilot, "─ svc repo delete ─", f"{issue}. To do")
+        await settle(pilot)
         await pilot.press(*issue, "enter")
         await sees(pilot, f"Deleted {issue}")
     assert alice("repo", "view", issue).code == 1
