@@ -26,9 +26,9 @@ Needs = Literal["", "online", "signed_in", "item", "write"]
 class Action(msgspec.Struct, frozen=True):
     """One action: something that a key does. `keys`: the keys, by Textual's names. `command`: the `svc`
     command line with the same effect, "" if there is none. Words in braces in it are replaced by values of
-    the screen. `needs`: a condition. While it is not met, the key shows why the action is not available.
-    `footer`: the line of keys shows the action. `right`: the operation in the table of rights that the
-    account must be allowed, "" for none."""
+    the screen. Words in capitals stand for what the user is asked for. `needs`: a condition. While it is not
+    met, the key shows why the action is not available. `footer`: the line of keys shows the action. `right`:
+    the operation in the table of rights that the account must be allowed, "" for none."""
 
     id: str
     keys: tuple[str, ...]
@@ -58,7 +58,7 @@ EVERYWHERE = (
     Action("next_match", ("n",), "next match"),
     Action("previous_match", ("N",), "previous match"),
     Action("refresh", ("r",), "refresh", needs="online"),
-    Action("go_repo", ("w",), "go to a repository", "svc repo list"),
+    Action("go_repo", ("w",), "go to a repository"),
     Action("command", ("colon",), "run an svc command"),
     Action("palette", ("ctrl+p", "space"), "all actions"),
     Action("inbox", ("i",), "inbox", "svc inbox"),
@@ -82,13 +82,16 @@ _NAMES = {
     "right_curly_bracket": "}",
     "less_than_sign": "<",
     "greater_than_sign": ">",
+    "asterisk": "*",
     "pagedown": "pgdn",
     "pageup": "pgup",
 }
 
 
 BRACES = re.compile(r"\{(\w+)\}")
-OF_THE_SCREEN = frozenset({"repo", "id", "seal", "state", "title", "version"})  # braces that name no row
+OF_THE_SCREEN = frozenset(
+    {"repo", "id", "seal", "state", "title", "version", "pattern"}
+)  # braces that name no row
 
 
 def is_about_row(action: Action) -> bool:

@@ -643,6 +643,10 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         """Returns the one-line summary of a command. Returns "" if there is no such command."""
         return self.commands.summaries.get(path, "") if self.commands is not None else ""
 
+    def path_of_command(self, line: str) -> str:
+        """Returns the command of a command line, such as `issue close`. Returns "" if there is none."""
+        return self.commands.path_in(line.removeprefix("svc ").split()) if self.commands is not None else ""
+
     def known_for(self, path: str, fields: Sequence[Parameter]) -> dict[str, str]:
         """Returns values for a command's parameters, by parameter name, as far as they are known from what
         the screen shows: repository, number, run, version or seal. `path`: the command, such as `issue

@@ -65,7 +65,7 @@ _RIGHTS: dict[str, tuple[str, ...]] = {
     "fork.create": ("repo fork",),
     "fork.list": ("repo forks",),
     # --- branches and tags
-    "ref.list": ("repo branch",),
+    "ref.list": ("repo branch", "repo tag list"),
     "ref.delete": ("repo branch-delete", "repo tag delete"),
     "ref.create": ("repo tag create",),
     # --- reports and webhooks

@@ -32,6 +32,7 @@ from tui.reads import Read
 from tui.screens.lists.signature import signature
 from tui.screens.proposal.words import conflict_way_out, merges_when, reasons, standing_of
 from tui.screens.settings import reads as settings_reads
+from tui.screens.settings.rule_words import in_words
 from tui.text import ago, safe
 
 NO_FACTS: Mapping[str, str] = MappingProxyType({})
@@ -346,8 +347,13 @@ class Pages:
             ),
             "Checks",
             *(
-                f"  {safe(check.name)}: {'has to pass' if check.enabled else 'not asked for'}"
+                f"  {safe(check.name)}: {'required' if check.enabled else 'not required'}"
                 for check in self._read(contents.checks(now.id))
+            ),
+            "Branch rules",
+            *(
+                f"  {safe(rule.pattern)}: {in_words(rule)}"
+                for rule in self._read(contents.protections(now.id))
             ),
             "Lifecycle",
             f"  visibility: {now.visibility}",

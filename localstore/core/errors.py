@@ -224,11 +224,13 @@ class UsageError(ClientError):
 
 
 class ConfirmationNeeded(UsageError):
-    """The command needs a confirmation, and there is no terminal on which to ask for it; add --yes."""
+    """The command needs a confirmation, and there is no terminal on which to ask for it; add --yes.
+    `action`: what is to be confirmed, such as "Deleting alice/notes"."""
 
     code = "confirmation_needed"
 
     def __init__(self, action: str) -> None:
+        self.action = action
         super().__init__(f"{action}: there is no terminal to ask on; add --yes to confirm")
 
 

@@ -15,6 +15,7 @@ from svc.cmd.frame.table import COMMANDS
 from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
 from tests.tui.proposal.test_proposals import seen
+from tests.tui.settings.test_settings import said
 from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import issue
 from tui import contents
@@ -433,3 +434,79 @@ async def test_a_long_output_is_shown_from_its_beginning(project: str, open_app:
         command.printed_at = command.began_at - 2 * output.OVER_TIME
         command._tell(text + "last", output.RUNNING)
         await sees(pilot, "│ last ", "─ 62–81 of 81")
+
+
+async def test_a_command_that_needs_a_confirmation_asks_in_a_card(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    """The card has the question of the command. What takes a whole repository away is confirmed by its
+    name."""
+    assert alice("label", "create", "chore").code == 0
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        screen = pilot.app.screen
+        await pilot.press("colon", *"label delete chore", "enter")
+        await sees(pilot, "Deleting label chore takes it off", "y yes")
+        assert pilot.app.screen is screen
+        assert "nothing was done" in await press(pilot, "n")
+        assert "chore" in said("label", "list", "-R", issue)
+        await pilot.press("colon", *"label delete chore", "enter")
+        await sees(pilot, "Deleting label chore")
+        await settle(pilot)
+        await pilot.press("y")
+        await sees(pilot, "Deleted label chore")
+        await press(pilot, "escape")
+        await pilot.press("colon", *f"repo delete {issue}", "enter")
+        await sees(pilot, "─ svc repo delete ─", f"{issue}. To do")
+        assert "nothing was done" in await press(pilot, "y", "enter")
+        await pilot.press("colon", *f"repo delete {issue}", "enter")
+        await sees(pilot, "─ svc repo delete ─", f"{issue}. To do")
+        await settle(pilot)
+        await pilot.press(*issue, "enter")
+        await sees(pilot, f"Deleted {issue}")
+    assert alice("repo", "view", issue).code == 1
+
+
+async def test_the_command_line_offers_what_the_command_can_act_on(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    """Only open issues to close, closed ones to reopen, and nothing after the one number that is taken."""
+    assert alice("issue", "create", "-t", "Solved", "-b", "").code == 0
+    assert alice("issue", "close", "2").code == 0
+    seal = json.loads(alice("log", "main", "--json", "id").out)[0]["id"]
+    assert alice("repo", "run", "create", "lint", "--seal", seal).code == 0
+    assert alice("label", "create", "chore").code == 0
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+
+        async def offers(line: str, *words: str) -> str:
+            await press(pilot, "colon", *line)
+            text = await sees(pilot, *words)
+            await press(pilot, "escape")
+            return text.split("╭─ svc")[1]
+
+        assert "Solved" not in await offers("issue close ", "Retry stalls")
+        assert "Retry stalls" not in await offers("issue reopen ", "Solved")
+        assert "Retry stalls" in await offers("issue view ", "Solved  (closed)")
+        assert "Retry stalls" not in await offers("issue close 1 ", "--reason")
+        assert "Say why" not in await offers("issue close --comment x 1 ", "--reason")
+        assert "Retry stalls" not in await offers("pr merge ", "--squash")
+        assert "chore" in await offers("issue label add 1 ", "chore")
+        await offers("repo run cancel ", "lint at ", "queued")
+        assert "lint at" not in await offers("repo run rerun ", "nothing completes this")
+
+
+async def test_the_palette_finds_words_in_any_order(issue: str, open_app: Open) -> None:
+    """Words are sought in actions and commands, and what they are called elsewhere. What was typed stays if
+    nothing has it."""
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "space")
+        assert "svc repo release create" in await press(pilot, *"new rel")
+        await press(pilot, "ctrl+u")
+        assert "svc repo release create" in await press(pilot, *"release new")
+        await press(pilot, "ctrl+u")
+        text = await press(pilot, *"zzzz", "enter")
+        assert "/ zzzz" in text and "nothing was run" in text

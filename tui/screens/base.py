@@ -199,6 +199,11 @@ class Base(Screen[None], inherit_bindings=False):
         useless = (action.id == "open" and not self.opens) or (is_about_row(action) and not self.has_row)
         return "" if useless or (action.right and self.svc.find_refusal(action)) else action.label
 
+    def command_of(self, action: Action) -> str:
+        """Returns the command that does what an action does now, for the help. Returns "" if there is none.
+        Words in braces are replaced by the screen's facts."""
+        return action.command
+
     def link_label(self, target: str) -> str:
         """Returns what enter does on a link, for the line of keys."""
         return "follow the link"

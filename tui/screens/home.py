@@ -37,7 +37,7 @@ class Home(Answered):
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
         Action("inbox", ("i",), "inbox", "svc inbox", footer=True),
-        Action("go_repo", ("w",), "go to a repository", "svc repo list", footer=True),
+        Action("go_repo", ("w",), "go to a repository", footer=True),
         Action("account", ("a",), "account: sessions, devices, tokens", "svc auth status", footer=True),
         PANE,
         Action("back", ("q",), "quit", footer=True),
@@ -109,6 +109,10 @@ class Home(Answered):
         if action.id == "open" and isinstance(self.listed.key, tuple):
             return "sign in"
         return self.pane_label() if action.id == "pane" else super().label_of(action)
+
+    def facts(self) -> dict[str, str]:
+        repo = next((repo for repo in (self._repos or {}).values() if repo.id == self.listed.key), None)
+        return {"repo": repo.full_name} if repo is not None else {}
 
     def _of_inbox(self, key: Hashable) -> InboxItem | None:
         return next((item for item in self._inbox if item.id == key), None)

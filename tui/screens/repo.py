@@ -98,7 +98,7 @@ class RepoScreen(RepoPage):
 
     ACTIONS = (
         *TAB_ACTIONS,
-        Action("ref", ("b",), "branch, tag or seal", "svc repo tag list", footer=True),
+        Action("ref", ("b",), "branch, tag or seal", footer=True),
     )
 
     def __init__(self, repo: Repo, tab: int = 2) -> None:
@@ -177,6 +177,10 @@ class RepoScreen(RepoPage):
         if action.id == "ref" and not self.view.OF_SEAL:
             return ""
         return self.view.label_of(action)
+
+    def command_of(self, action: Action) -> str:
+        view = self.view
+        return view.command_of(action) if view is not None and view.is_complete else action.command
 
     @property
     def hides_rows(self) -> bool:

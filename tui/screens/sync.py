@@ -315,6 +315,10 @@ class Sync(SplitScreen):
             return ""
         return f"@{safe(entry.handle)} at {safe(entry.origin.partition('://')[2])}  "
 
+    def facts(self) -> dict[str, str]:
+        entry = self._entry
+        return {"id": entry.id} if entry is not None else {}
+
     @property
     def _entry(self) -> QueuedAction | None:
         key = self.listed.key

@@ -9,8 +9,10 @@ TAB_NAMES = (
     *("Overview", "Code", "Issues", "Workflows"),
     *("Releases", "Security", "Insights", "Settings"),
 )
+PRINTS = {"Overview": "svc repo view {repo}", "Issues": "svc issue list"}
+"""Commands that print what a tab shows."""
 TAB_ACTIONS = tuple(
-    Action(f"tab_{number}", (str(number),), f"{name} tab", "svc repo view {repo}")
+    Action(f"tab_{number}", (str(number),), f"{name} tab", PRINTS.get(name, ""))
     for number, name in enumerate(TAB_NAMES, 1)
 )
 TAB = "do_tab_"  # begins the names of the methods of these actions

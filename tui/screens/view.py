@@ -91,6 +91,10 @@ class View(Vertical):
         """Returns the label of an action in the line of keys. See `Base.label_of`."""
         return action.label
 
+    def command_of(self, action: Action) -> str:
+        """Returns the command that does what an action does now. See `Base.command_of`."""
+        return action.command
+
     def acting(self, action: str) -> None:
         """Called with the id of an action before it runs."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ from svc.console.output import ReaderLeft, discard
 _DASHED_KEY_ID = r"-[A-Za-z0-9_-]{42}"
 
 
-def run(words: list[str]) -> int:
-    """Run one command. Returns its exit code, which is 0 unless an error occurred."""
+def run(words: list[str], failed: Callable[[SvcError], None] = lambda error: None) -> int:
+    """Run one command. Returns its exit code, which is 0 unless an error occurred. `failed`: called with an
+    error of svc, after it was printed."""
     out = Out(os.environ)
     debug = os.environ.get("SVC_DEBUG") == "1"
     try:
@@ -41,6 +43,7 @@ def run(words: list[str]) -> int:
         if debug:
             raise
         out.error(error)
+        failed(error)
         return error.exit
     except TyperException as error:
         return _usage(out, error)

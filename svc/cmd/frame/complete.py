@@ -80,7 +80,8 @@ def _candidates(
         return
     else:
         arguments = [param for param in params if param.param_type_name == "argument"]
-        chosen = arguments[min(argument_count, len(arguments) - 1) :][:1] if arguments else []
+        several = bool(arguments) and arguments[-1].nargs == -1
+        chosen = arguments[min(argument_count, len(arguments) - 1) if several else argument_count :][:1]
     for param in chosen:
         yield from _values(path, param, environment, folder)
 

@@ -20,7 +20,7 @@ import msgspec
 from typer.exceptions import Abort, TyperException
 
 from localstore.agent.talk import RESPONSE_BYTES, ApiError, ApiResponse
-from localstore.core.errors import EXIT_OK, EXIT_PENDING, SvcError, UsageError
+from localstore.core.errors import EXIT_OK, EXIT_PENDING, ConfirmationNeeded, SvcError, UsageError
 from localstore.core.paths import PROSE, terminal_safe
 from svc.agent.invoke.table import SVC_COMMANDS
 from svc.cmd.frame.app import normalise, run
@@ -143,14 +143,22 @@ def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiRespo
 
 def _run_line(body: Body) -> ApiResponse[Any]:
     """Run a command line. The response's `data` has its output (`text`) and exit code (`code`), even if the
-    command failed."""
+    command failed. If it needs a confirmation, `question` says what is to be confirmed. The same line with
+    --yes confirms it."""
     collected = _Followed() if body.follow else io.BytesIO()
+    error: SvcError | None = None
+
+    def take(raised: SvcError) -> None:
+        nonlocal error
+        error = raised
+
     screen = _Screen(collected, "utf-8", errors="replace", newline="", write_through=True)
     os.environ["COLUMNS"] = str(body.width)
     with redirect_stdout(screen), redirect_stderr(screen):
-        code = run(body.words)
+        code = run(body.words, take)
     raw = collected.getvalue()[:RESPONSE_BYTES]
     data = {"text": raw.decode("utf-8", "replace"), "code": code}
+    data |= {"question": error.action} if isinstance(error, ConfirmationNeeded) else {}
     if code == EXIT_OK:
         return ApiResponse(True, data)
     last = data["text"].strip().splitlines()[-1:] if isinstance(data["text"], str) else []

@@ -200,16 +200,22 @@ def view(
 
 
 def _talk(ctx: Ctx, thread: Sequence[Comment | Review], happened: Sequence[Happened]) -> list[str]:
-    """Return the comments, the reviews, and what else happened, in order of time."""
-    timed = [(entry.created_at, _thread_entry(ctx, entry)) for entry in thread]
+    """Return the comments, the reviews, and what else happened, in order of time. What else happened is one
+    line each, without blank lines between such lines."""
+    timed = [(entry.created_at, _thread_entry(ctx, entry), False) for entry in thread]
     for event in happened:
-        words = (
-            f"{terminal_safe(event.who)}, {ctx.out.when(event.at)}, "
-            if event.who
-            else f"{ctx.out.when(event.at)}, "
-        )
-        timed.append((event.at, f"--- {words}{terminal_safe(event.words)}"))
-    return [text for _, text in sorted(timed, key=lambda entry: entry[0])]
+        who = f"{terminal_safe(event.who)} " if event.who else ""
+        words = f"{event.sign} {who}{terminal_safe(event.words)}, {ctx.out.when(event.at)}"
+        timed.append((event.at, words, True))
+    paragraphs: list[str] = []
+    was_line = False
+    for _, text, is_line in sorted(timed, key=lambda entry: entry[0]):
+        if is_line and was_line:
+            paragraphs[-1] += f"\n{text}"
+        else:
+            paragraphs.append(text)
+        was_line = is_line
+    return paragraphs
 
 
 def _thread_entry(ctx: Ctx, entry: Comment | Review) -> str:

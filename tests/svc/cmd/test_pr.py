@@ -106,6 +106,29 @@ def test_comments_in_a_pipe_are_json(linked: Svc) -> None:
     assert "line_threads" in told
 
 
+def test_a_terminal_shows_what_happened_among_the_comments(
+    linked: Svc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each event is one line with its sign, and no blank line stands between two of them. A pipe gets none of
+    them."""
+    opened(linked, "--fill")
+    pushed(linked, "one\ntwo\nthree\n", "Count on")
+    assert linked("pr", "close", "1").code == 0
+    assert linked("pr", "reopen", "1").code == 0
+    assert linked("pr", "comment", "1", "-b", "Better now").code == 0
+    assert linked("pr", "ready", "1", "--undo").code == 0
+    text = on_terminal(monkeypatch, linked, "pr", "view", "1", "--comments").out
+    who = os.environ["TEST_HANDLE"]
+    rows = text.split("As people do.")[1].strip().splitlines()
+    assert rows[0].startswith(f"↑ {who} pushed ") and ", version 2, " in rows[0]
+    assert rows[1].startswith(f"⊘ {who} closed it, ")
+    assert rows[2].startswith(f"○ {who} opened it again, ")
+    assert rows[3] == "" and rows[4].startswith(f"--- {who}, ") and rows[6] == "Better now"
+    assert rows[8].startswith(f"◌ {who} made it a draft, ")
+    assert "closed it" not in on_terminal(monkeypatch, linked, "pr", "view", "1").out
+    assert "closed it" not in linked("pr", "view", "1", "--comments").out
+
+
 def test_one_is_meant_by_number_address_branch_or_folder(linked: Svc) -> None:
     one = opened(linked, "--fill")
     assert one == "1"

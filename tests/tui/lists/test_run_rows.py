@@ -43,3 +43,13 @@ def test_the_longest_run_of_a_check_has_the_longest_bar() -> None:
         row for row in rows if row.endswith(" 5 s")
     ]
     assert [row for row in rows if row.startswith("▌✓ pass")], "the shown run is marked"
+
+
+def test_each_attempt_has_its_number_and_who_reported_it() -> None:
+    first, second = run_of(1, 5), run_of(2, 65)
+
+    def made(width: int) -> list[str]:
+        return texts(run_rows(first, 0.0, lambda text: [], True, [second, first], width))  # type: ignore[arg-type]
+
+    assert [row.split("attempt")[1] for row in made(80) if "attempt" in row] == [" 2  @alice", " 1  @alice"]
+    assert not any("attempt" in row for row in made(60))

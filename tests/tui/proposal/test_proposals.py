@@ -315,11 +315,11 @@ async def test_rows_say_what_waits(
         assert "✗ it conflicts with main" in await press(pilot, "M")
 
 
-def test_a_check_of_which_no_run_was_reported_is_waited_for() -> None:
+def test_a_check_of_which_no_run_was_reported_is_missing() -> None:
     def check(run: str | None) -> SealCheck:
         return SealCheck("lint", "pending", True, 0, None, None, "0" * 64, None, None, run)
 
-    assert sign_of_check(check(None))[0] == "· waited "
+    assert sign_of_check(check(None))[0] == "· missing"
     assert "queued" in sign_of_check(check("1"))[0]
 
 

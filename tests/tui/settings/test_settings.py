@@ -21,7 +21,7 @@ from tests.tui.test_issues import NOWHERE, waiting
 from tui.app import SvcApp
 from tui.screens.base import Base
 from tui.screens.repo import RepoScreen
-from tui.screens.settings import general, listing
+from tui.screens.settings import general, listing, rule
 from tui.screens.settings.meanings import meaning
 from tui.screens.settings.settings import PANELS as PANELS_OF_SETTINGS
 from tui.widgets.lines import Lines
@@ -61,6 +61,7 @@ PANELS = (
     "Access",
     "Automation",
     "Checks",
+    "Branch rules",
     "Lifecycle",
 )
 
@@ -121,12 +122,12 @@ async def test_the_eight_panels(project: str, open_app: Open) -> None:
         lines = [line.strip() for line in (await opened(pilot)).split("\n")]
         assert [line for line in lines if line in PANELS] == list(PANELS)
         first = [str(listed(pilot).key)]
-        for _ in range(5):
+        for _ in range(6):
             await press(pilot, "right_curly_bracket")
             first.append(str(listed(pilot).key))
         assert [key.split("'")[1] for key in first] == list(PANELS)
         await press(pilot, "left_curly_bracket")
-        assert listed(pilot).key[0] == "Checks"  # type: ignore[index]
+        assert listed(pilot).key[0] == "Branch rules"  # type: ignore[index]
 
 
 async def test_what_has_no_route_says_so(project: str, open_app: Open) -> None:
@@ -150,6 +151,7 @@ def test_each_row_has_a_meaning() -> None:
     rows = {(panel.NAME, kind) for panel in PANELS_OF_SETTINGS for kind in panel.RIGHTS}
     rows |= {("General", field.name) for field in general.FIELDS}
     rows |= {("Listing", field.name) for field in listing.FIELDS}
+    rows |= {("rule", field.name) for field in rule.FIELDS}
     without = {(panel, kind) for panel, kind in rows if not meaning(panel, kind, kind)}
     assert without <= {(panel, kind) for panel in ("General", "Listing") for kind in ("field", "save")}
 
@@ -326,34 +328,77 @@ async def test_members_of_the_owning_organisation(project: str, alice: Svc, open
 
 
 async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
-    async with open_app().run_test(size=(99, 60)) as pilot:
+    """The names of checks that have run are offered, and others can be typed. A rule says of each row what it
+    means, and what it demands of a merge without contradiction."""
+    seal = json.loads(alice("log", "main", "--json", "id").out)[0]["id"]
+    assert alice("repo", "run", "create", "lint", "--seal", seal).code == 0
+    async with open_app().run_test(size=(100, 60)) as pilot:
         await opened(pilot)
+        await to(pilot, "Checks", "check", "lint")
+        await sees(pilot, "lint  ", "- not required  ◌ queued", "A required check has to pass")
         await press(pilot, "c")
-        assert "✓ has to pass" in await press(pilot, *"ci/test", "enter")
+        await press(pilot, *"ci/test", "enter")
+        await sees(pilot, "Check ci/test is required now", "ci/test              ✓ required")
         assert got("repos/{id}/checks")["items"][0]["enabled"] is True
-        await to(pilot, "Checks", "rule", "")
+        await press(pilot, "c")
+        assert "☑ ci/test" in await settle(pilot)
+        await press(pilot, *"lint", "enter")
+        await sees(pilot, "Check lint is required now")
+        await to(pilot, "Branch rules", "protect", "")
         await press(pilot, "enter")
         text = await press(pilot, "enter")
-        assert "branches main" in text
+        assert "rule for branches main" in text and "x remove" not in text
+        assert "approvals            0 (none)" in text and "a review" not in text
+        assert "refused by any rule" in text
+        await to(pilot, "rule", "said", "deletion")
+        await sees(pilot, "Nobody deletes a branch that a rule matches")
+        await to(pilot, "rule", "said", "branches")
+        await sees(pilot, "that match now       main", "the strictest counts")
         await to(pilot, "rule", "field", "required_approvals")
+        await sees(pilot, "How many people have to approve")
         await press(pilot, "enter")
         assert "many is not a number" in await typed(pilot, "many")
         assert "nothing was sent" in await press(pilot, "S")
         await press(pilot, "enter")
         await typed(pilot, "2")
         await to(pilot, "rule", "field", "require_checks")
+        await sees(pilot, "Required here", "✓ ci/test", "✓ lint")
         assert "2 changes not saved" in await press(pilot, "enter")
         assert "not saved" not in await press(pilot, "S")
-        rule = got("repos/{id}/protections")["items"][0]
-        assert (rule["pattern"], rule["required_approvals"], rule["require_checks"]) == ("main", 2, True)
-        assert "2 approvals, checks pass" in await press(pilot, "escape")
+        stored = got("repos/{id}/protections")["items"][0]
+        assert (stored["pattern"], stored["required_approvals"], stored["require_checks"]) == (
+            "main",
+            2,
+            True,
+        )
+        assert "2 approvals, requ" in await press(pilot, "escape")
+        await to(pilot, "Branch rules", "rule", "main")
+        await sees(pilot, "branches now: main")
         await to(pilot, "Checks", "check", "ci/test")
         await press(pilot, "enter")
-        assert "▌  ci/test" not in await sees(pilot, "Check ci/test is not asked for any more")
-        await to(pilot, "Checks", "rule", "main")
+        assert "▌  ci/test" not in await sees(pilot, "Check ci/test is not required any more")
+        await to(pilot, "Branch rules", "rule", "main")
         await press(pilot, "enter", "x")
         await typed(pilot, "main")
     assert got("repos/{id}/protections")["items"] == []
+
+
+async def test_a_rule_keeps_what_the_form_does_not_show(project: str, alice: Svc, open_app: Open) -> None:
+    """A review that is required without a number is one approval. The flag about deletion, which changes
+    nothing, stays as it was."""
+    assert alice("repo", "protect", "set", "main", "--require-review", "--lock-deletions").code == 0
+    async with open_app().run_test(size=(80, 40)) as pilot:
+        assert "main                 1 approval" in await opened(pilot)
+        await to(pilot, "Branch rules", "rule", "main")
+        text = await press(pilot, "enter")
+        assert "approvals            1" in text and "How many people have to approve" in text
+        assert "An approval no longer counts" in await press(pilot, "j")
+        await to(pilot, "rule", "field", "fresh_approvals")
+        await press(pilot, "enter")
+        await press(pilot, "S")
+    stored = got("repos/{id}/protections")["items"][0]
+    flags = ("require_review", "lock_deletions", "fresh_approvals")
+    assert [stored[flag] for flag in (*flags, "required_approvals")] == [True, True, True, 1]
 
 
 async def test_webhooks(project: str, alice: Svc, open_app: Open) -> None:

@@ -13,7 +13,7 @@ from tui.screens.base import READING_SECONDS
 from tui.screens.code.file_view import FileView
 from tui.widgets.lines import Lines
 
-EDIT = Action("edit", ("e",), "edit live", "svc watch", "signed_in", True, "live.updates")
+EDIT = Action("edit", ("e",), "edit live", "", "signed_in", True, "live.updates")
 
 
 class BeginEdit(FileView):

@@ -71,13 +71,13 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         Action("search_files", ("F",), "search in all files", footer=True),
         Action("blame", ("B",), "blame", "svc blame {path}", footer=True),
         Action("history", ("h",), "history", "svc log {path}", footer=True),
-        Action("older", ("left_square_bracket",), "older seal or step", "svc log {path}"),
-        Action("newer", ("right_square_bracket",), "newer seal or step", "svc log {path}"),
-        Action("replay", ("p",), "replay", "svc log {path}", footer=True),
+        Action("older", ("left_square_bracket",), "older seal or step"),
+        Action("newer", ("right_square_bracket",), "newer seal or step"),
+        Action("replay", ("p",), "replay", footer=True),
         EDIT,
-        Action("live", ("L",), "live", "svc watch", "signed_in", True, "live.bootstrap"),
-        Action("follow", ("f",), "follow", "svc watch", "signed_in", right="live.bootstrap"),
-        Action("split", ("v",), "source of Markdown; old and new side by side", "svc diff"),
+        Action("live", ("L",), "live", "", "signed_in", True, "live.bootstrap"),
+        Action("follow", ("f",), "follow", "", "signed_in", right="live.bootstrap"),
+        Action("split", ("v",), "source of Markdown; old and new side by side"),
         *(action for action in DIFF_ACTIONS if action.id != "split"),
         Action("copy", ("y",), "copy path or line"),
         Action("unfold", ("l",), "unfold the folder, open the file"),
@@ -170,6 +170,14 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         if action.id == "replay" and lines is tree and not self.replaying:  # it is played in the text
             return ""
         return SEARCH if action.id == "search_files" else action.label
+
+    def facts(self) -> dict[str, str]:
+        """Returns the file that the keys are about: the one under the cursor of the tree, or else the open
+        one."""
+        tree = self.query_one("#tree", Lines)
+        key = tree.key if tree.has_focus else None
+        path = str(key[1]) if isinstance(key, tuple) and key[0] == "file" else self.path
+        return {"path": path} if path is not None else {}
 
     def _has_text(self, *, in_tree: bool) -> bool:
         """Returns whether the file under the cursor of the tree, or else the open file, can be a text. A file

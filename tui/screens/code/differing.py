@@ -22,8 +22,8 @@ else:
     Mixed = object  # Textual takes the styles of the first base that is a widget
 
 DIFF_ACTIONS = (
-    Action("split", ("v",), "old and new side by side", "svc diff"),
-    Action("blanks", ("W",), "white space", "svc diff"),
+    Action("split", ("v",), "old and new side by side"),
+    Action("blanks", ("W",), "white space"),
     Action("next_hunk", ("J",), "next hunk"),
     Action("previous_hunk", ("K",), "previous hunk"),
     Action("next_file", ("right_curly_bracket",), "next file"),

@@ -7,8 +7,9 @@ from difflib import get_close_matches
 
 from textual.app import ComposeResult
 
-from tui.commands import OF_A_REPO, Commands, Parameter, parse_values
+from tui.commands import OF_A_REPO, REPO, Commands, Parameter, parse_values
 from tui.screens.card import Card
+from tui.screens.command.offered import Offered, argument_at
 from tui.text import Part, safe
 from tui.widgets.frame import Prompt
 from tui.widgets.lines import Item, Lines, sequence
@@ -35,6 +36,7 @@ class CommandLine(Card):
         super().__init__()
         self._commands, self._values, self._typed = commands, values, typed
         self._line = ""
+        self._offered: Offered | None = None  # None if no repository is shown
         self._brought = -1  # the place of the line in `typed` that was brought back; -1 if none was
 
     def content(self) -> ComposeResult:
@@ -65,6 +67,10 @@ class CommandLine(Card):
 
     def on_mount(self) -> None:
         super().on_mount()
+        repo = self.subject()[0]
+        repo_id = repo.id if repo is not None else self.svc.place.repo_id
+        if repo_id:
+            self._offered = Offered(self.svc, repo_id, self._list_again)
         self._list_candidates("")
         self.fit(len(self._commands.summaries))
         self.open_prompt(self._type)
@@ -148,6 +154,12 @@ class CommandLine(Card):
         lines.show(sequence(candidates), candidates[0].key if candidates else None)
         self._say_position()
 
+    def _list_again(self) -> None:
+        """List the candidates for the typed line, because more of them are known."""
+        prompt = next(iter(self.query(Prompt)), None)
+        if prompt is not None and self.is_attached:
+            self._list_candidates(prompt.value)
+
     def _candidates(self) -> list[Item]:
         words = self._line.split(" ")
         path = self._commands.path_in(words)
@@ -164,20 +176,38 @@ class CommandLine(Card):
     def _of_command(self, path: str, words: list[str]) -> list[Item]:
         typed, before = words[-1], " ".join(words[:-1])
         fields = self._commands.fields(path)
+        given = words[len(path.split()) : -1]
+        awaited = argument_at(fields, given)
+        takes_value = awaited is not None and bool(awaited.spelled)
         meanings: dict[str, str] = {}
-        if not typed.startswith("-"):
-            values = self._values(path, fields)
-            for field in fields:
-                value = values.get(field.name, "")
-                if value and not field.spelled and value not in words[:-1]:
-                    meanings[value] = f"the {field.name} that is shown"
-        meanings |= dict(self._commands.complete(words))
-        meanings |= {field.spelled[0]: field.help for field in fields if field.spelled}
+        if awaited is not None and not typed.startswith("-"):
+            meanings = self._values_of(path, awaited, words)
+        if not takes_value:
+            meanings |= {
+                field.spelled[0]: field.help
+                for field in fields
+                if field.spelled and (field.many or not {*field.spelled} & {*given})
+            }
         return [
             _item(f"{before} {name}", name, meaning)
             for name, meaning in meanings.items()
             if name.startswith(typed)
         ]
+
+    def _values_of(self, path: str, field: Parameter, words: list[str]) -> dict[str, str]:
+        """Returns the values that are offered for a parameter, each with its meaning. The value of what the
+        screen shows comes first, unless the command cannot act on it."""
+        names_repo = any(word.partition("=")[0] in REPO.spelled for word in words)
+        offered = None if names_repo or self._offered is None else self._offered.values(path, field.name)
+        on_screen = self._values(path, self._commands.fields(path)).get(field.name, "")
+        meanings: dict[str, str] = {}
+        is_fit = not offered or on_screen in offered
+        if on_screen and not field.spelled and on_screen not in words[:-1] and is_fit:
+            title = (offered or {}).get(on_screen, "")
+            meanings[on_screen] = f"the {field.name} that is shown{f': {title}' if title else ''}"
+        if offered is None and not names_repo:
+            offered = dict(self._commands.complete(words))
+        return {**meanings, **{name: text for name, text in (offered or {}).items() if name not in meanings}}
 
 
 def _item(line: str, name: str, meaning: str) -> Item:

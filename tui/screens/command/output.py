@@ -16,9 +16,10 @@ from localstore.core.errors import Cancelled, SvcError
 from tui.actions import Action
 from tui.client import sentence
 from tui.commands import Commands
-from tui.screens.base import Base, Over
+from tui.screens.base import LABEL, Base, Over, PromptQuestion
 from tui.screens.command.printed import rows_of
 from tui.text import Part, ago, safe
+from tui.widgets.frame import YES_OR_NO
 from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Item, Lines
 from tui.widgets.sheet import Sheet
@@ -35,6 +36,9 @@ OVER_TIME = 1.0  # seconds between the first and the last line of a command that
 LATE = 2.0  # seconds after which a command that still runs gets a screen
 REASONS = 3  # lines of the reason of a failure that are said in place
 ERROR = "svc: "
+YES = "--yes"
+BY_NAME = ("repo delete", "org delete")  # commands whose question is answered with a name
+NOTHING_DONE = "nothing was done"
 
 
 def inner_width(width: int) -> int:
@@ -44,8 +48,8 @@ def inner_width(width: int) -> int:
 
 class Command:
     """A command of svc that runs in a separate process. `text`: its output so far. `state`: whether it runs
-    or how it has ended, as a part. `show`: called with `text` and `state` while the command runs, and at its
-    end."""
+    or how it has ended, as a part. `question`: what the user has to confirm before the command does anything,
+    "" if nothing. `show`: called with `text` and `state` while the command runs, and at its end."""
 
     def __init__(
         self,
@@ -56,7 +60,7 @@ class Command:
     ) -> None:
         self.words, self._folder, self._commands = words, folder, commands
         self.show = show
-        self.text, self.state = "", RUNNING
+        self.text, self.state, self.question = "", RUNNING, ""
         self.began_at = self.ended_at = time.monotonic()
         self.printed_at: float | None = None  # when the first text came
         self.begun = False
@@ -100,14 +104,50 @@ class Command:
         data = response.data if isinstance(response.data, dict) else {}
         text = str(data.get("text", "")) or (response.error.message if response.error else "")
         state: Part = SUCCEEDED if response.success else (f"exit {data.get('code', 1)}", "bad")
-        app.later(lambda: self._tell(text, state))
+        question = "" if response.success else str(data.get("question", ""))
+        app.later(lambda: self._tell(text, state, question))
         app.later(app.command_ended)
 
-    def _tell(self, text: str, state: Part) -> None:
+    def _tell(self, text: str, state: Part, question: str = "") -> None:
+        self.question = question
         self.text, self.state, self.ended_at = text, state, time.monotonic()
         if text and self.printed_at is None:
             self.printed_at = self.ended_at
         self.show(text, state)
+
+    def with_yes(self) -> Command:
+        """Returns the same command, with the option that confirms its question."""
+        count = len(self._commands.path_in(self.words).split())
+        return Command([*self.words[:count], YES, *self.words[count:]], self._folder, self._commands)
+
+    def asks_on(self, screen: Base) -> bool:
+        """Returns whether the command has a question that the screen can ask now."""
+        return bool(self.question) and screen.in_front and screen.is_idle
+
+    def ask_on(self, screen: Base, confirmed: Callable[[], None], refused: Callable[[], None]) -> None:
+        """Ask the question of the command in a frame over a screen. What cannot be undone at once is
+        confirmed by a name. `confirmed`, `refused`: called with the answer."""
+        name = self.question.split()[-1]
+        by_name = self._commands.path_in(self.words) in BY_NAME
+        expected = name if by_name else "y"
+
+        def answer(typed: str) -> None:
+            if typed.strip() == expected or typed.strip().lower() == expected:
+                confirmed()
+            else:
+                refused()
+
+        words = f"To do it, type {name}." if by_name else "Go on?"
+        screen.ask(
+            name if by_name else "",
+            answer,
+            on_leave=refused,
+            label=f"{'its name' if len(name) < LABEL else 'type it'}:" if by_name else "",
+            answers=() if by_name else YES_OR_NO,
+            question=PromptQuestion(
+                f"{self.question}. {words}", f"svc {self._commands.path_in(self.words)}", True
+            ),
+        )
 
     @property
     def brief(self) -> str | None:
@@ -151,6 +191,9 @@ def run_here(
     def show(text: str, state: Part) -> None:
         if command.runs:
             return
+        if not opened and command.asks_on(screen):
+            _ask_first(app, screen, command, doing, ended)
+            return
         words, succeeded = command.brief, state == SUCCEEDED
         if words is not None and opened and opened[0].in_front:
             screen.app.pop_screen()  # it has nothing more to show than the message
@@ -164,10 +207,7 @@ def run_here(
         front = screen if screen.in_front else app.screen
         if not opened and isinstance(front, Base):
             front.say(words or command.summary, "text" if succeeded else "bad")
-        if screen.in_front:
-            screen.read_after_command()
-        else:
-            screen.stale = True
+        _renew(screen)
 
     def late() -> None:
         if command.runs:
@@ -179,10 +219,30 @@ def run_here(
     command.begin(app, inner_width(screen.app.size.width))
 
 
+def _renew(screen: Base) -> None:
+    """Let a screen read again what a command may have changed, as soon as it is in front."""
+    if screen.in_front:
+        screen.read_after_command()
+    else:
+        screen.stale = True
+
+
+def _ask_first(
+    app: AskedApp, screen: Base, command: Command, doing: str, ended: Callable[[bool], None]
+) -> None:
+    """Ask the question of a command, and run the command without leaving the screen once it is confirmed."""
+    screen.say("")
+    command.ask_on(
+        screen,
+        lambda: run_here(app, screen, command.with_yes(), doing, ended),
+        lambda: screen.say(NOTHING_DONE, "dim"),
+    )
+
+
 class Output(Over):
-    """A screen that runs one command of svc and shows its output. The command cannot ask the user questions.
-    Where it would ask, it fails and names the option to use instead. If the user leaves the screen, the
-    command goes on, and ends with the app at the latest."""
+    """A screen that runs one command of svc and shows its output. If the command needs a confirmation, the
+    screen below asks for it instead. If the user leaves the screen, the command goes on, and ends with the
+    app at the latest."""
 
     ACTIONS = (Action("stop", ("x",), "stop it", footer=True),)
     ENDED = (Action("stop", ("x",), "stop it"),)  # without a place in the line of keys
@@ -244,8 +304,23 @@ class Output(Over):
         else:
             self.say("it is not running any more", "dim")
 
+    def _ask(self) -> None:
+        """Give the screen below back, and ask the question of the command there."""
+        below, app, command = self.below, self.svc, self._command
+        self.app.pop_screen()
+        below.open_prompt(
+            lambda: command.ask_on(
+                below,
+                lambda: app.push_screen(Output(command.with_yes())),
+                lambda: below.say(NOTHING_DONE, "dim"),
+            )
+        )
+
     def _show(self, text: str, state: Part) -> None:
         if not self.is_attached:
+            return
+        if self._command.asks_on(self):
+            self._ask()
             return
         self._lines = [Text.from_ansi(line).plain for line in text.splitlines()]
         self._sheet.empty = "running …" if self._command.runs else "it printed nothing"

@@ -3,13 +3,17 @@ every command of svc."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import structs
 from rich.cells import cell_len
 from textual.app import ComposeResult
 
 from tui.actions import BRACES, EVERYWHERE, MOVES, Action, is_about_row, spell_key
+from tui.commands import OF_A_REPO
 from tui.offers import OFFERS
+from tui.screens.base import Base
 from tui.screens.card import MARGIN, Card
 from tui.text import Part, fit, safe
 from tui.widgets.lines import Item, Lines, sequence
@@ -19,6 +23,19 @@ EDGE = 6  # columns of a card's frame, of the blanks inside it, and of the mark 
 ROW, SCREEN, EVERY, COMMANDS = "This row", "This screen", "Everywhere", "Every command of svc"
 MOVING = "Moving"
 GROUPS = (ROW, SCREEN, EVERY, COMMANDS, MOVING)
+SAME = {  # words of commands and labels, and others for the same
+    "create": "new add make",
+    "new": "create add make",
+    "delete": "remove",
+    "remove": "delete",
+    "rerun": "again",
+    "pr": "proposal pull request",
+    "proposals": "pr",
+    "run": "workflow",
+    "checks": "workflow",
+    "view": "show open",
+}
+SEAL = 12  # characters of the id of a seal
 _EVERYWHERE = frozenset(action.id for action in EVERYWHERE)
 _MOVES = frozenset({*(action.id for action in MOVES), "next_match", "previous_match"})
 _OFFERED = frozenset(action.id for action in OFFERS)
@@ -41,7 +58,7 @@ class Help(Card):
 
     def __init__(self, actions: Sequence[Action], where: str, refused: Callable[[Action], str]) -> None:
         super().__init__()
-        self._table = {action.id: action for action in actions if action.keys or self.all}
+        self._table = {action.id: action for action in _join_keys(actions) if action.keys or self.all}
         self._where, self._refused = where, refused
         self._facts: dict[str, str] = {}
         self._wide = LABEL  # columns of what an action does
@@ -87,9 +104,10 @@ class Help(Card):
         keys = " ".join(spell_key(key) for key in action.keys)
         # the title names the repository, and the row has no room for it
         why = self._refused(action).replace(f" in {self._facts.get('repo', '')}", "")
-        command = fill_braces(action.command, self._facts)
+        command = self._command_of(action)
         beside: Part = (f"  {safe(why)}", "warn") if why else (f"  {safe(command)}", "dim")
-        label = action.label if action.label != action.command.removeprefix("svc ") else ""
+        is_command = action.id in _OFFERED and action.label == action.command.removeprefix("svc ")
+        label = "" if is_command else action.label
         summary = self.svc.summary(action.command.removeprefix("svc ")) if not label else ""
         name = fit(((safe(label or summary), "dim" if why else "text"),), self._wide)
         blank = " " * (self._wide - sum(cell_len(text) for text, _ in name))
@@ -97,16 +115,38 @@ class Help(Card):
             action.id,
             (*name, (blank, "text"), beside),
             ((f" {keys}", "accent"),) if keys else (),
-            f"{keys} {label}{summary} {action.command}",
+            f"{keys} {label}{summary} {command or action.command}{_other_words(action)}",
         )
+
+    def _command_of(self, action: Action) -> str:
+        """Returns the command that does what an action does, with the values that the screen shows. Returns
+        "" if there is none, or if the screen does not show a value that it needs."""
+        below: Base = self.below
+        command = fill_braces(below.command_of(action) if action.keys else action.command, self._facts)
+        path = self.svc.path_of_command(command)
+        takes_repo = path.partition(" ")[0] in OF_A_REPO and "repo" in self._facts
+        if not takes_repo or not action.keys or self._is_linked or self._facts["repo"] in command:
+            return command
+        return f"{command} -R {self._facts['repo']}"
+
+    @property
+    def _is_linked(self) -> bool:
+        """Whether the repository on the screen is that of the linked folder, which commands are about by
+        themselves."""
+        repo = self.below.subject()[0]
+        return repo is not None and repo.id == self.svc.place.repo_id
 
     def _facts_below(self) -> dict[str, str]:
         """Returns what the screen below shows, as values for the words in braces in commands, such as
         `{n}`."""
         repo, facts = self.below.subject()[0], self.below.facts()
         number = facts.get("issue") or facts.get("pr", "")
-        named = {"repo": repo.full_name if repo is not None else "", "n": number}
-        return {name: value for name, value in {**facts, **named}.items() if value}
+        full_name = repo.full_name if repo is not None else facts.get("repo", "")
+        named = {"repo": full_name, "n": number}
+        seal = (
+            {"seal": facts["seal"][:SEAL]} if "seal" in facts else {}
+        )  # a command finds it by its beginning
+        return {name: value for name, value in {**facts, **named, **seal}.items() if value}
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         self._run(event.key)
@@ -119,10 +159,29 @@ class Help(Card):
             self.app.call_later(self.svc.carry_out, self._table[str(key)])
 
 
+def _join_keys(actions: Sequence[Action]) -> list[Action]:
+    """Returns the actions, without those that do what another one is called. Its row has their keys too."""
+    by_label: dict[str, Action] = {}
+    for action in actions:
+        name = action.label if action.keys else action.id
+        other = by_label.setdefault(name, action)
+        if other is not action:
+            by_label[name] = structs.replace(other, keys=(*other.keys, *action.keys))
+    return list(by_label.values())
+
+
 def fill_braces(command: str, facts: Mapping[str, str]) -> str:
-    """Returns a command line with the words in braces replaced by their values in `facts`. A word without a
-    value is written in capitals, as in the help of the command."""
-    return BRACES.sub(lambda match: facts.get(match[1], match[1].upper()), command)
+    """Returns a command line with the words in braces replaced by their values in `facts`, quoted as a shell
+    reads them. Returns "" if a value is missing."""
+    if any(name not in facts for name in BRACES.findall(command)):
+        return ""
+    return BRACES.sub(lambda match: shlex.quote(facts[match[1]]), command)
+
+
+def _other_words(action: Action) -> str:
+    """Returns other words that people type when they look for an action."""
+    words = f"{action.label} {action.command}".split()
+    return "".join(f" {others}" for word, others in SAME.items() if word in words)
 
 
 class Palette(Help):

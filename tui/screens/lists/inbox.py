@@ -69,7 +69,7 @@ CODE, SECURITY = 2, 6  # tabs of a repository
 NO_NEWS = "✓ nothing new concerns you"
 COMES = (("", "Here comes what asks something of you, your own issues and proposals, and what you watch."),)
 OPEN = Action("open", ("enter",), "open", "svc issue view {n}", footer=True)
-GO = Action("go_repo", ("w",), "go to a repository", "svc repo list", footer=True)
+GO = Action("go_repo", ("w",), "go to a repository", footer=True)
 
 
 class Space(NamedTuple):
@@ -402,6 +402,10 @@ class Inbox(Answered):
         self.query_one("#inbox", Lines).show(sequence(rows))
         self.show_frame()
         self.rest()
+
+    def facts(self) -> dict[str, str]:
+        key = self.listed.key
+        return {"item": str(key)} if key is not None else {}
 
     def _of(self, key: Hashable | None) -> InboxItem | None:
         return next((item for item in self._items if item.id == key), None)

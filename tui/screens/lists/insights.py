@@ -48,7 +48,7 @@ class Insights(Split):
     OF_SEAL = True
     WAITING = "asking the server"
     ACTIONS = (
-        Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
+        Action("open", ("enter",), "open", "svc repo view {dependent}", footer=True),
         PANE,
         *SPLIT_ACTIONS,
     )
@@ -75,6 +75,10 @@ class Insights(Split):
             key = str(self.listed.key)
             return "open the repository" if key in self._repos else OPENS.get(key, "")
         return action.label
+
+    def facts(self) -> dict[str, str]:
+        name = self._repos.get(str(self.listed.key))
+        return {"dependent": name} if name is not None else {}
 
     def open_tab(self) -> None:
         self.do_refresh()

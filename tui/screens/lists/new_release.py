@@ -29,13 +29,13 @@ class NewRelease(Composing):
             "send",
             ("S", "ctrl+s"),
             "publish",
-            "svc repo release create {version}",
+            "svc repo release create VERSION",
             "signed_in",
             True,
             "release.create",
         ),
-        Action("write", ("E",), "notes in $EDITOR", "svc repo release create", "signed_in"),
-        Action("seals", ("f",), "notes from seals", "svc log", footer=True),
+        Action("write", ("E",), "notes in $EDITOR", "", "signed_in"),
+        Action("seals", ("f",), "notes from seals", footer=True),
         Action("discard", ("D",), "discard", footer=True),
     )
     NOUN = FORM = "release"

@@ -43,7 +43,7 @@ class Releases(Split):
     FACTS = True
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo release view {version}", footer=True),
-        _action("add", "a", "new", "create {version}", "release.create"),
+        _action("add", "a", "new", "create VERSION", "release.create"),
         *SPLIT_ACTIONS,
     )
 
@@ -195,7 +195,7 @@ class ReleaseScreen(WithFacts, Moving, LeadsToTabs):
             "svc repo release download {version} --pattern {file}",
             footer=True,
         ),
-        _action("upload", "u", "upload files", "upload {version} {paths}", "asset.upload"),
+        _action("upload", "u", "upload files", "upload {version} PATHS", "asset.upload"),
         _action("remove", "x", "remove the file", "delete-asset {version} {name}", "asset.delete"),
         _action("edit", "e", "edit the notes", "edit {version}", "release.edit"),
         _action("notes", "E", "notes by a command", "edit {version}", "release.edit"),

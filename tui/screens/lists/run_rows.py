@@ -23,6 +23,7 @@ BLANK: Line = (("", "text"),)
 UNSAID = ("timed_out", "neutral")  # conclusions that the word of the state does not say
 RECENT = 20  # runs of a check that its history shows
 LISTED = 12  # the same, with a row each
+ATTEMPTS = 64  # columns from which a run of the history says its attempt and who reported it
 TIMES = 12  # columns of the bar of a duration, at most
 
 
@@ -97,8 +98,11 @@ def _runs_of(run: Run, same: Sequence[Run], width: int, now: float) -> list[Line
         if most:
             room = max(4, min(TIMES, width - 36))
             drawn = bar(seconds, most, room, "dim") if seconds is not None else ((" " * room, "text"),)
-            parts += [("  ", "text"), *drawn, (f" {duration(seconds)}", "text")]
-        elif other.attempt > 1:
+            parts += [("  ", "text"), *drawn, (f" {duration(seconds):<10}", "text")]
+        if width >= ATTEMPTS:
+            parts.append((f"  attempt {other.attempt}", "dim"))
+            parts.append((f"  @{safe(other.reported_by.handle or '?')}", "person"))
+        elif not most and other.attempt > 1:
             parts.append((f"  attempt {other.attempt}", "dim"))
         rows.append(tuple(parts))
     if len(same) > LISTED:

@@ -16,6 +16,7 @@ from localstore.core.model.run import state_of as run_state
 from tui import contents
 from tui.actions import Action
 from tui.screens.base import Base
+from tui.screens.code.clipboard import copy
 from tui.screens.lists.run_glance import RunGlance
 from tui.screens.lists.run_rows import attempt_words, duration, fact_items, run_rows, seconds_of
 from tui.screens.proposal.words import checks_of, sign_of_check, sign_of_run
@@ -39,6 +40,7 @@ NAME = 20  # columns of the name of a check, at most
 CHANGES = (
     Action("rerun", ("u",), "run again", "svc repo run rerun {run}", "signed_in", True, "run.rerun"),
     Action("cancel", ("x",), "cancel", "svc repo run cancel {run}", "signed_in", True, "run.cancel"),
+    Action("copy", ("y",), "copy its address", footer=True),
 )
 
 
@@ -49,6 +51,8 @@ def change_label(action: Action, run: Run | None) -> str:
         return action.label if run is not None and run.status == "completed" else ""
     if action.id == "cancel":
         return action.label if run is not None and run.status != "completed" else ""
+    if action.id == "copy":
+        return action.label if run is not None and run.details_url else ""
     return action.label
 
 
@@ -68,6 +72,13 @@ def cancel(on: Base, repo: Repo, run: Run) -> None:
         return
     on.svc.act(runs.CANCEL, about=repo.full_name, id=repo.id, run=run.id)
     on.say(f"asked to cancel {run.name}")
+
+
+def copy_address(on: Base, run: Run) -> None:
+    """Put the address that a run was reported with on the terminal's clipboard, or its id if it has none."""
+    text = run.details_url or run.id
+    copy(on, text)
+    on.say(f"copied: {text}", "dim")
 
 
 class Workflows(Split):
@@ -253,6 +264,10 @@ class Workflows(Split):
     def do_cancel(self) -> None:
         if (run := self._run) is not None:
             cancel(self.of, self.of.repo, run)
+
+    def do_copy(self) -> None:
+        if (run := self._run) is not None:
+            copy_address(self.of, run)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         run_id = self._run_id(self.listed.key)
@@ -445,6 +460,11 @@ class RunScreen(SplitScreen, LeadsToTabs):
         if run is not None:
             self._run, self._run_id, self._attempts = run, run.id, self._newest(run).attempt
             rerun(self, self.repo, run)
+
+    def do_copy(self) -> None:
+        run = self._current or self._run
+        if run is not None:
+            copy_address(self, run)
 
     def do_cancel(self) -> None:
         run = self._current

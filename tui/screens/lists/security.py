@@ -75,7 +75,7 @@ class Security(Split):
     ACTIONS = (
         Action("open", ("enter",), "open", "svc advisories {advisory}", footer=True),
         Action("report", ("a",), "report a fault", "", "signed_in", True, "report.create"),
-        Action("rules", ("e",), "rules in Settings", "svc repo protect set main", footer=True),
+        Action("rules", ("e",), "rules in Settings", footer=True),
         PANE,
         *SPLIT_ACTIONS,
     )
@@ -122,6 +122,10 @@ class Security(Split):
         ]
         ids = [advisory.id for advisory in self._advisories or () if advisory.id == key] or hits
         return ["advisories", ids[0]] if ids else []
+
+    def facts(self) -> dict[str, str]:
+        opened = self._opened
+        return {"advisory": opened[1]} if opened[:1] == ["advisories"] else {}
 
     @property
     def _is_about_rules(self) -> bool:

@@ -19,6 +19,7 @@ from tui.screens.proposal.review import VERDICTS, Reviewing
 from tui.screens.proposal.seen import SeenFiles
 from tui.text import Part, safe
 from tui.texts import Texts
+from tui.widgets.diff import Span
 from tui.widgets.lines import Lines
 from tui.widgets.patch import NotedRows
 
@@ -26,6 +27,11 @@ THREADS = (
     Action("next_thread", ("right_square_bracket",), "next thread", footer=True),
     Action("previous_thread", ("left_square_bracket",), "previous thread"),
 )
+
+
+def _spell_lines(span: Span) -> str:
+    """Returns lines as the option `--line` takes them."""
+    return str(span.start) if span.start == span.end else f"{span.start}-{span.end}"
 
 
 class Files(ChangedFiles, Remarking):
@@ -38,9 +44,7 @@ class Files(ChangedFiles, Remarking):
         *REMARKS,
         *VERDICTS,
         Action("machine", (), "this machine: models, apps", "svc llm status"),
-        Action(
-            "merge", ("M",), "merge", "svc pr merge {n} --squash", "signed_in", right="proposal.merge_prepare"
-        ),
+        Action("merge", ("M",), "merge", "svc pr merge {n}", "signed_in", right="proposal.merge_prepare"),
     )
 
     def __init__(self, repo: Repo, proposal: Proposal, path: str = "") -> None:
@@ -88,7 +92,22 @@ class Files(ChangedFiles, Remarking):
         return self.repo, self._one.author.handle == self.svc.client.account
 
     def facts(self) -> dict[str, str]:
-        return {"pr": str(self._one.number), "seal": self._one.head_seal}
+        thread, span = self.thread_here(), self.diff.span()
+        line = (
+            {}
+            if isinstance(span, str)
+            else {"path": span.path, "line": _spell_lines(span), "side": span.side}
+        )
+        named = {"thread": thread.id} if thread is not None else {}
+        return {"pr": str(self._one.number), "seal": self._one.head_seal, **line, **named}
+
+    def command_of(self, action: Action) -> str:
+        thread = self.thread_here()
+        if action.id == "resolve" and thread is not None and thread.state != "open":
+            return f"{action.command} --reopen"
+        if action.id == "comment" and thread is not None:
+            return ""  # no command answers in a thread
+        return super().command_of(action)
 
     def title_parts(self) -> Sequence[Part]:
         count, seen = len(self._changes), len(self.seen_paths)

@@ -114,7 +114,7 @@ class Merge(Card):
         rows = [_fact("checks", check if check[0] else ("none", "dim"))]
         for it in items:
             if it.state not in ("pass", "skip"):
-                must: Part = ("  required" if it.required else "", "dim")
+                must: Part = ("  required" if it.required else "", "warn")
                 rows.append(_fact("", sign_of_check(it), (f" {safe(it.name)}", "text"), must))
         return rows
 

@@ -25,7 +25,7 @@ def _action(id: str, key: str, label: str, command: str, right: str) -> Action:
     return Action(id, (key,), label, f"svc pr {command}", "signed_in", True, right)
 
 
-_ON = "comment {n} --path FILE --line A"
+_ON = "comment {n} --path {path} --line {line} --side {side}"
 _COMMENTS = (
     _action("comment", "c", "comment on the line", f"{_ON} -b TEXT", "thread.create"),
     _action(
@@ -35,8 +35,8 @@ _COMMENTS = (
         f"{_ON} --suggest TEXT",
         "thread.create",
     ),
-    _action("resolve", "z", "resolve or reopen", "resolve {n} ID", "thread.resolve"),
-    _action("apply", "a", "apply suggestion", "apply {n} ID", "suggestion.prepare"),
+    _action("resolve", "z", "resolve or reopen", "resolve {n} {thread}", "thread.resolve"),
+    _action("apply", "a", "apply suggestion", "apply {n} {thread}", "suggestion.prepare"),
     _action("edit_comment", "e", "edit the comment", "comment {n} --edit-last -b TEXT", ""),
     _action("pending", "p", "keep for the verdict", f"{_ON} --draft -b TEXT", "thread.create"),
 )

@@ -68,18 +68,18 @@ class ProposalScreen(Reviewing, Talk):
         _action("write", "E", "comment in $EDITOR", "comment {n}", "comment.create"),
         *VERDICTS,
         Action("machine", (), "this machine: models, apps", "svc llm status"),
-        _action("merge", "M", "merge", "merge {n} --squash", "proposal.merge_prepare", True),
+        _action("merge", "M", "merge", "merge {n}", "proposal.merge_prepare", True),
         Action("checkout", ("o",), "check out", "svc pr checkout {n}"),
         _action("close", "z", "close or reopen", "close {n}", "proposal.close", True),
         _action("draft", "d", "ready or draft", "ready {n}", "proposal.ready", True),
         _action("edit", "T", "edit the text", "edit {n} -b TEXT", "proposal.edit"),
         _action("edit_comment", "C", "edit the comment", "comment {n} --edit-last -b TEXT", "", True),
         _action("title", "t", "change the title", "edit {n} -t TEXT", "proposal.edit"),
-        _action("label", "l", "labels", "label add {n} {name}", "issue.label"),
-        _action("assign", "u", "assign or unassign me", "edit {n}", "issue.assign"),
-        _action("people", "U", "assign people", "edit {n}", "issue.assign"),
-        _action("reviewer", "v", "ask for a review", "edit {n}", "proposal.reviewers"),
-        _action("react", "e", "react", "react {n} {reaction}", "reaction.add"),
+        _action("label", "l", "labels", "label add {n} NAME", "issue.label"),
+        _action("assign", "u", "assign or unassign me", "edit {n} --add-assignee @me", "issue.assign"),
+        _action("people", "U", "assign people", "edit {n} --add-assignee NAME", "issue.assign"),
+        _action("reviewer", "v", "ask for a review", "edit {n} --add-reviewer NAME", "proposal.reviewers"),
+        _action("react", "e", "react", "react {n} REACTION", "reaction.add"),
     )
     one: Proposal | None
 
@@ -104,6 +104,14 @@ class ProposalScreen(Reviewing, Talk):
         if action.id == "merge" and merges_when(proposal) and proposal.blocked_by:
             return "cancel the merge"
         return ("ready" if proposal.draft else "") if action.id == "draft" else label
+
+    def command_of(self, action: Action) -> str:
+        proposal = self.one
+        if action.id == "draft" and proposal is not None:
+            return "svc pr ready {n}" if proposal.draft else "svc pr ready {n} --undo"
+        if action.id == "merge" and self.label_of(action) == "cancel the merge":
+            return "svc pr merge {n} --disable-auto"
+        return super().command_of(action)
 
     def facts(self) -> dict[str, str]:
         seal = {"seal": self.one.head_seal} if self.one is not None else {}
@@ -284,11 +292,18 @@ class ProposalScreen(Reviewing, Talk):
         checks = self._checks
         if checks is None or not checks.items:
             return []
-        rows: list[Row] = [(("", "text"),), (("Checks ", "title"), checks_of(checks.rollup, checks.items))]
-        for check in checks.items:
-            must = "  required" if check.required else ""
-            summary = f"  {safe(first_words(check.summary))}" if check.summary else ""
-            rows.append((sign_of_check(check), (f" {safe(check.name)}", "text"), (must + summary, "dim")))
+        at: Part = (f"  at {checks.seal_id[:8]}", "dim")
+        rows: list[Row] = [
+            (("", "text"),),
+            (("Checks ", "title"), checks_of(checks.rollup, checks.items), at),
+        ]
+        for check in sorted(checks.items, key=lambda check: not check.required):
+            must: Part = ("  required" if check.required else "", "dim" if check.state == "pass" else "warn")
+            words = first_words(check.summary) if check.summary else ""
+            if check.run_id is None:
+                words = "no run for this seal yet"
+            summary: Part = (f"  {safe(words)}" if words else "", "dim")
+            rows.append((sign_of_check(check), (f" {safe(check.name)}", "text"), must, summary))
         return rows
 
     def _file_items(self) -> list[Item]:

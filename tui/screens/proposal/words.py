@@ -26,7 +26,7 @@ CHECKS: dict[str, Part] = {
         ("fail", "bad"),
         ("running", "warn"),
         ("queued", "dim"),
-        ("waited", "dim"),
+        ("missing", "warn"),
         ("skip", "dim"),
         ("cancel", "warn"),
     )
@@ -220,9 +220,9 @@ def sign_of_run(run: Run) -> Part:
 
 def sign_of_check(check: SealCheck) -> Part:
     """Returns the state of a check as a part with a sign and a word. If no run of the check was reported yet,
-    the word is `waited`. If one was reported and has not begun, it is `queued`."""
+    the word is `missing`. If one was reported and has not begun, it is `queued`."""
     if check.state == "pending" and check.run_id is None:
-        return CHECKS["waited"]
+        return CHECKS["missing"]
     return CHECKS[state_of_check(check.state, check.started_at is not None)]
 
 

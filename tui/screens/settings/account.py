@@ -45,7 +45,9 @@ class Account(SplitScreen):
     ACTIONS = (
         Action("revoke", ("x",), "end, revoke", "svc auth token revoke {id}", "signed_in", footer=True),
         Action("pair", ("a",), "code for another device", "svc auth device add", "signed_in", footer=True),
-        Action("rename", ("e",), "rename a device", "svc auth device rename {id}", "signed_in", footer=True),
+        Action(
+            "rename", ("e",), "rename a device", "svc auth device rename {id} NAME", "signed_in", footer=True
+        ),
         *SPLIT_ACTIONS,
     )
 
@@ -406,6 +408,17 @@ class Account(SplitScreen):
             self.confirm(f"End {label}{consequence}?", lambda: self.svc.run_here(end, f"ending {label}"))
         else:
             self.say("put the cursor on a session or an active device", "warn")
+
+    def facts(self) -> dict[str, str]:
+        device, session = self._chosen_device(), self._chosen_session()
+        chosen = device or session
+        return {"id": chosen.id} if chosen is not None else {}
+
+    def command_of(self, action: Action) -> str:
+        device = self._chosen_device()
+        if action.id == "revoke" and device is not None:
+            return "svc auth device revoke {id}" if device.revoked_at is None else ""
+        return "" if action.id == "rename" and device is None else action.command
 
     def _chosen_device(self) -> RegisteredKey | None:
         key = self.listed.key

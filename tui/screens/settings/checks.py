@@ -1,32 +1,77 @@
-"""The panel Checks of the settings: the checks that are required, and the protection rules of branches."""
+"""The panels Checks and Branch rules of the settings: the checks that are required, and the protection rules
+of branches."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from localstore.core import branch_pattern
 from localstore.core.model import check
 from localstore.core.model.check import Check
 from localstore.core.model.protection import Protection, ProtectionSet
 from tui import contents
+from tui.screens.settings.choose_checks import choose_checks, last_run
+from tui.screens.settings.form import LABEL
 from tui.screens.settings.panel import Panel
-from tui.screens.settings.rule import RuleScreen, in_words
+from tui.screens.settings.rule import RuleScreen
+from tui.screens.settings.rule_words import in_words
+from tui.text import Part, safe
 from tui.widgets.lines import Item
 
 
 class Checks(Panel):
     NAME = "Checks"
-    RIGHTS: ClassVar = {"check": "check.enable", "rule": "protection.set"}
+    RIGHTS: ClassVar = {"check": "check.enable", "choose": "check.enable"}
 
     _checks: tuple[Check, ...] = ()
-    _rules: tuple[Protection, ...] = ()
 
     def load(self) -> None:
         self.svc.load(contents.checks(self.repo.id), self._paint_checks)
-        self.svc.load(contents.protections(self.repo.id), self._paint_rules)
 
     def _paint_checks(self, checks: list[Check], at: float) -> None:
         self._checks = tuple(checks)
         self.paint()
+
+    def rows(self) -> list[Item]:
+        return [
+            *map(self._row, sorted(self._checks, key=lambda each: not each.enabled)),
+            self.row("choose", "", "choose checks", "press c", "dim"),
+        ]
+
+    def _row(self, each: Check) -> Item:
+        word: Part = ("✓ required    ", "good") if each.enabled else ("- not required", "dim")
+        parts: tuple[Part, ...] = ((f"  {safe(each.name):<{LABEL}} ", "dim"), word)
+        parts += (("  ", "text"), *last_run(each, self.svc.clock()))
+        return Item((self.NAME, "check", each.name), parts, text=f"{each.name} {word[0]}")
+
+    def details(self, kind: str, name: str) -> list[tuple[Part, ...]]:
+        run = next((each.last for each in self._checks if each.name == name), None)
+        if run is None:
+            return []
+        seal: tuple[Part, ...] = (("last run at ", "dim"), (run.seal_id[:8], "accent"))
+        seal += ((f" on {safe(run.branch)}", "dim"), (" by ", "dim"))
+        seal += ((f"@{safe(run.reported_by.handle or '?')}", "person"),)
+        return [seal, *([((safe(run.summary), "text"),)] if run.summary else [])]
+
+    def chosen(self, kind: str, name: str) -> None:
+        if kind == "choose":
+            self.ask_for_check()
+            return
+        enabled = any(each.name == name and each.enabled for each in self._checks)
+        self.act(check.DISABLE if enabled else check.ENABLE, name=name)
+
+    def ask_for_check(self) -> None:
+        choose_checks(self.of.of, self.repo, self._checks)
+
+
+class BranchRules(Panel):
+    NAME = "Branch rules"
+    RIGHTS: ClassVar = {"rule": "protection.set", "protect": "protection.set"}
+
+    _rules: tuple[Protection, ...] = ()
+
+    def load(self) -> None:
+        self.svc.load(contents.protections(self.repo.id), self._paint_rules)
 
     def _paint_rules(self, rules: list[Protection], at: float) -> None:
         self._rules = tuple(rules)
@@ -34,43 +79,27 @@ class Checks(Panel):
 
     def rows(self) -> list[Item]:
         return [
-            *(
-                self.row(
-                    "check", each.name, each.name, "✓ has to pass" if each.enabled else "- not asked for"
-                )
-                for each in self._checks
-            ),
-            self.row("check", "", "ask for a check", "press c", "dim"),
             *(self.row("rule", rule.pattern, rule.pattern, in_words(rule)) for rule in self._rules),
-            self.row("rule", "", "protect branches", "by a name or a pattern such as release/*", "dim"),
+            self.row("protect", "", "protect branches", "by a name or a pattern such as release/*", "dim"),
         ]
 
+    def details(self, kind: str, name: str) -> list[tuple[Part, ...]]:
+        names = [ref.name for ref in self.of.of.refs if ref.type == "branch"]
+        matching = [branch for branch in names if branch_pattern.matches(name, branch)] if name else []
+        if kind != "rule" or not names:
+            return []
+        return [(("branches now: ", "dim"), (safe(", ".join(matching)) or "none", "accent"))]
+
     def chosen(self, kind: str, name: str) -> None:
-        if kind == "rule":
-            self._rule(name)
-        elif name:
-            enabled = any(each.name == name and each.enabled for each in self._checks)
-            self.act(check.DISABLE if enabled else check.ENABLE, name=name)
+        rule = next((known_rule for known_rule in self._rules if known_rule.pattern == name), None)
+        if rule is not None:
+            self._open(name, rule)
         else:
-            self.ask_for_check()
-
-    def ask_for_check(self) -> None:
-        def done(typed: str) -> None:
-            if typed.strip():
-                self.act(check.ENABLE, name=typed.strip())
-
-        self.ask("name of a check that has to pass, such as test", done)
+            self.protect(self.repo.default_branch)
 
     def protect(self, branch: str) -> None:
         """Ask for the pattern of a new rule. The prompt begins with the name of a branch."""
         self.ask("branch, or pattern of branches", self._new_rule, branch)
-
-    def _rule(self, pattern: str) -> None:
-        rule = next((known_rule for known_rule in self._rules if known_rule.pattern == pattern), None)
-        if rule is not None:
-            self._open(pattern, rule)
-        else:
-            self.ask("branch, or pattern of branches", self._new_rule, self.repo.default_branch)
 
     def _new_rule(self, text: str) -> None:
         pattern = text.strip()

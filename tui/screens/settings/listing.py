@@ -54,7 +54,7 @@ class ListingPanel(FormPanel):
         self.form.show(values, self.of.queued_values(listings.SET))
         rows = self.form.rows(self.NAME)
         if self._listing is None:
-            rows.insert(0, self.note(self._without()))
+            rows[:0] = [self.note(words) for words in self._without()]
         else:
             installable = "✓ installable" if self._listing.installable else "- no signed release yet"
             rows.append(self.note(f"in the catalog  {installable}"))
@@ -76,10 +76,11 @@ class ListingPanel(FormPanel):
         else:
             super().chosen(kind, name)
 
-    def _without(self) -> str:
+    def _without(self) -> tuple[str, ...]:
+        """Returns short rows that say why the repository is not listed."""
         if self.repo.visibility == "private":
-            return "not listed; a listing is for everybody, and the repository is private"
-        return "not listed yet; change a field and save"
+            return ("not listed: the repository is private", "make it public under Lifecycle first")
+        return ("not listed yet; change a field and save",)
 
     def _fault(self, name: str, value: Any) -> str:
         if self.repo.visibility == "private":

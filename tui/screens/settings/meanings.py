@@ -30,12 +30,41 @@ MEANINGS: dict[tuple[str, str], str] = {
     ),
     ("Automation", "add"): "Have another program told what happens here. Its secret is shown once.",
     ("Checks", "check"): (
-        "A check that is required on every seal, if it is switched on. Merges wait for it where the rule of "
-        "the base branch asks for checks. Enter switches it."
+        "A required check has to pass on the newest seal of a proposal before it is merged, where the rule "
+        "of the base branch asks for required checks. Until it has run there, it counts as missing."
     ),
-    ("Checks", "rule"): (
-        "What a branch, or all branches of a pattern, ask of a merge: reviews, checks, resolved threads."
+    ("Checks", "choose"): "Choose among the checks that have run here, or type the name of another one.",
+    ("Branch rules", "rule"): (
+        "What a branch, or all branches of a pattern, ask of a merge: approvals, checks, resolved threads. A "
+        "branch with a rule is never deleted."
     ),
+    (
+        "Branch rules",
+        "protect",
+    ): "Name a branch or a pattern of branches, and say what a merge needs.",
+    ("rule", "required_approvals"): (
+        "How many people have to approve a proposal before it is merged; with 0, none. From 1 on, nobody "
+        "pushes to the branch or edits it directly."
+    ),
+    ("rule", "fresh_approvals"): (
+        "An approval no longer counts once the proposal has changed after it: only approvals of the newest "
+        "version do."
+    ),
+    ("rule", "require_resolution"): "Every thread of the proposal has to be resolved before it is merged.",
+    ("rule", "require_checks"): (
+        "Every required check has to pass on the newest seal of the proposal. Nobody pushes to the branch or "
+        "edits it directly."
+    ),
+    ("rule", "lock_writes"): "Nothing is written to the branch: no push, no edit, and no merge either.",
+    ("rule", "deletion"): (
+        "Nobody deletes a branch that a rule matches, whatever else the rule says. Removing the rule (x) "
+        "allows it again."
+    ),
+    ("rule", "branches"): (
+        "The branches here whose names match. * matches characters between two slashes, ** slashes too. If "
+        "several rules match a branch, the strictest counts."
+    ),
+    ("rule", "save"): "Send the changes of this rule to the server.",
     ("Lifecycle", "visibility"): "Who may look. Public means everybody, and the whole history.",
     ("Lifecycle", "archive"): "An archived repository can be read and takes no writes.",
     ("Lifecycle", "transfer"): "Offer the repository to another owner, who has seven days to accept.",

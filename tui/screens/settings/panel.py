@@ -69,6 +69,10 @@ class Panel:
     def rows(self) -> list[Item]:
         raise NotImplementedError
 
+    def details(self, kind: str, name: str) -> list[tuple[Part, ...]]:
+        """Returns rows with more about a row than its explanation says."""
+        return []
+
     def chosen(self, kind: str, name: str) -> None:
         raise NotImplementedError
 

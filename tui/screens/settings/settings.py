@@ -1,4 +1,4 @@
-"""The tab Settings of a repository. It has a list with eight panels and, beside it, everything about the row
+"""The tab Settings of a repository. It has a list of panels and, beside it, everything about the row
 under the cursor. Enter changes that row."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tui.actions import Action
 from tui.screens.settings.absent import NO_ROUTE, Absent, Marketplace, Upstream
 from tui.screens.settings.access import Access
 from tui.screens.settings.automation import Automation
-from tui.screens.settings.checks import Checks
+from tui.screens.settings.checks import BranchRules, Checks
 from tui.screens.settings.form import FormDrafts
 from tui.screens.settings.general import General
 from tui.screens.settings.lifecycle import Lifecycle
@@ -38,6 +38,7 @@ PANELS: tuple[type[Panel], ...] = (
     Access,
     Automation,
     Checks,
+    BranchRules,
     Lifecycle,
 )
 
@@ -50,13 +51,13 @@ class Settings(Split):
         Action("save", ("S",), "save", "svc repo edit", "signed_in", True, "repo.update"),
         Action("undo", ("U",), "take changes back", footer=True),
         Action(
-            "add", ("a",), "invite", "svc repo collaborator add {handle}", "signed_in", True, "invite.create"
+            "add", ("a",), "invite", "svc repo collaborator add HANDLE", "signed_in", True, "invite.create"
         ),
         Action(
             "check",
             ("c",),
-            "ask for a check",
-            "svc repo checks enable {name}",
+            "choose checks",
+            "svc repo checks enable NAME",
             "signed_in",
             True,
             "check.enable",
@@ -100,6 +101,11 @@ class Settings(Split):
         owner = {"add": Access.NAME, "check": Checks.NAME}.get(action.id, panel)
         return action.label if owner == panel else ""
 
+    def command_of(self, action: Action) -> str:
+        """Returns the command that does what an action does now. What is changed and saved has several
+        commands, so none is shown."""
+        return "" if action.id in ("open", "save") else action.command
+
     def preview_of(self, key: Hashable) -> None:
         """Show everything about the row with this key: its value, its explanation, and whether the account
         may change it."""
@@ -113,6 +119,8 @@ class Settings(Split):
         rows += fold([(label[0].strip(), "title")], width)
         rows += fold([(text, role if role != "dim" else "text") for text, role in value], width)
         rows += [(("", "text"),), *fold([(words, "text")], width)] if words else []
+        details = self.panels[panel].details(kind, name)
+        rows += [(("", "text"),), *(part for row in details for part in fold(row, width))] if details else []
         rows += [(("", "text"),), *fold([self._right_to(panel, kind)], width)]
         self.show_preview(key, label[0].strip(), rows)
 
@@ -167,10 +175,10 @@ class Settings(Split):
         """Put the cursor on the protection rule that was asked for. If there is none, let the user make
         one."""
         pattern, exists = self.rule_wanted
-        self._cursor = (Checks.NAME, "rule", pattern if exists else "")
+        self._cursor = (BranchRules.NAME, "rule", pattern) if exists else (BranchRules.NAME, "protect", "")
         self.paint()
-        if pattern and not exists and not refusal(Checks.RIGHTS["rule"], self.repo):
-            cast("Checks", self.panels[Checks.NAME]).protect(pattern)
+        if pattern and not exists and not refusal(BranchRules.RIGHTS["protect"], self.repo):
+            cast("BranchRules", self.panels[BranchRules.NAME]).protect(pattern)
 
     def queued_values(self, endpoint: Endpoint[Any]) -> dict[str, Any]:
         """Returns the values that fields of the repository will get from changes in the outbox, by the name

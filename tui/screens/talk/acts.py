@@ -119,6 +119,18 @@ class Acts(Mixed):
             return "unassign me" if mine else "assign me"
         return action.label
 
+    def act_command(self, action: Action) -> str:
+        """Returns the command that does what an action does with the issue or proposal under the cursor as it
+        is now."""
+        item = self.chosen.item if self.chosen is not None else None
+        if action.id == "close" and item is not None:
+            closed = action.command.replace(" close ", " reopen ")
+            return {"open": action.command, "closed": closed}.get(item.state, "")
+        if action.id == "assign" and item is not None:
+            mine = any(person.handle == self.front.svc.client.account for person in item.assignees)
+            return action.command.replace("--add-", "--remove-") if mine else action.command
+        return action.command
+
     def about_one(self) -> About | None:
         """Returns the issue or proposal that the actions are about. If there is none, shows a message and
         returns None."""

@@ -25,9 +25,9 @@ class Editing(Composing):
 
     IS_NEW = False
     ACTIONS = (
-        Action("open", ("enter",), "change", "svc issue edit", "signed_in", footer=True),
-        Action("send", ("S", "ctrl+s"), "save", "svc issue edit {n}", "signed_in", True),
-        Action("write", ("E",), "text in $EDITOR", "svc issue edit", "signed_in"),
+        Action("open", ("enter",), "change", "", "signed_in", footer=True),
+        Action("send", ("S", "ctrl+s"), "save", "svc issue edit {n} -t TITLE -b TEXT", "signed_in", True),
+        Action("write", ("E",), "text in $EDITOR", "", "signed_in"),
         Action("discard", ("D",), "discard", footer=True),
     )
     FORM = "edit"
@@ -40,6 +40,10 @@ class Editing(Composing):
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, self._mine
+
+    def command_of(self, action: Action) -> str:
+        command = super().command_of(action)
+        return command if isinstance(self._item, Issue) else command.replace("svc issue ", "svc pr ")
 
     def facts(self) -> dict[str, str]:
         return {"issue" if isinstance(self._item, Issue) else "pr": str(self._item.number)}

@@ -68,7 +68,7 @@ class IssueScreen(Talk):
             "label",
             ("l",),
             "labels",
-            "svc issue label add {n} {name}",
+            "svc issue label add {n} NAME",
             "signed_in",
             footer=True,
             right="issue.label",
@@ -77,7 +77,7 @@ class IssueScreen(Talk):
             "assign",
             ("u",),
             "assign or unassign me",
-            "svc issue edit {n}",
+            "svc issue edit {n} --add-assignee @me",
             "signed_in",
             footer=True,
             right="issue.assign",
@@ -86,7 +86,7 @@ class IssueScreen(Talk):
             "people",
             ("U",),
             "assign people",
-            "svc issue edit {n}",
+            "svc issue edit {n} --add-assignee NAME",
             "signed_in",
             footer=True,
             right="issue.assign",
@@ -100,7 +100,7 @@ class IssueScreen(Talk):
             footer=True,
             right="comment.create",
         ),
-        Action("react", ("e",), "react", "svc issue react {n} {reaction}", "signed_in", right="reaction.add"),
+        Action("react", ("e",), "react", "svc issue react {n} REACTION", "signed_in", right="reaction.add"),
     )
     one: Issue | None
 

@@ -77,10 +77,10 @@ def _acts(noun: Noun) -> tuple[Action, ...]:
     return (
         Action("open", ("enter",), "open", f"{svc} view {{n}}", footer=True),
         action("comment", "c", "comment", "comment {n} -b TEXT", "comment.create", True),
-        action("label", "l", "labels", "label add {n} {name}", "issue.label", True),
+        action("label", "l", "labels", "label add {n} NAME", "issue.label", True),
         action("close", "z", "close or reopen", "close {n}", f"{noun}.close", True),
-        action("assign", "u", "assign or unassign me", "edit {n}", "issue.assign"),
-        action("people", "U", "assign people", "edit {n}", "issue.assign", True),
+        action("assign", "u", "assign or unassign me", "edit {n} --add-assignee @me", "issue.assign"),
+        action("people", "U", "assign people", "edit {n} --add-assignee NAME", "issue.assign", True),
         action("write", "E", "comment in $EDITOR", "comment {n}", "comment.create"),
         action("title", "t", "change the title", "edit {n} -t TEXT", f"{noun}.edit"),
     )
@@ -92,7 +92,7 @@ def _comments(item: ListedIssue | ListedProposal) -> str:
 
 # Actions of the list that have other commands while it lists proposals.
 OF_PROPOSALS = (
-    Action("add", ("a",), "new", "svc pr create -t {title}", "signed_in", True, "proposal.create"),
+    Action("add", ("a",), "new", "svc pr create -t TITLE", "signed_in", True, "proposal.create"),
     Action("kind", ("p",), "issues or proposals", "svc issue list"),
     Action("state", ("o",), "open, closed or all", "svc pr list --state {state}", footer=True),
 )
@@ -106,7 +106,7 @@ class Issues(Split, Acts):
     FACTS = True
     ACTIONS = (
         *_acts("issue"),
-        Action("add", ("a",), "new", "svc issue create -t {title}", "signed_in", True, "issue.create"),
+        Action("add", ("a",), "new", "svc issue create -t TITLE", "signed_in", True, "issue.create"),
         Action("kind", ("p",), "issues or proposals", "svc pr list"),
         Action("state", ("o",), "open, closed or all", "svc issue list --state {state}", footer=True),
         *SPLIT_ACTIONS,
@@ -128,7 +128,9 @@ class Issues(Split, Acts):
     def facts(self) -> dict[str, str]:
         number = self.query_one("#issues", Lines).key
         kind = "issue" if self._kind == "issues" else "pr"
-        return {kind: str(number)} if number is not None else {}
+        states = STATES[self._kind]
+        state = states[(states.index(self._filter.query.state) + 1) % len(states)]  # what `o` shows next
+        return {"state": state, **({kind: str(number)} if number is not None else {})}
 
     def known_people(self, about: About) -> list[str]:
         return list(dict.fromkeys([*super().known_people(about), *self._values("author")]))
@@ -142,6 +144,9 @@ class Issues(Split, Acts):
 
     def label_of(self, action: Action) -> str:
         return self.act_label(action)
+
+    def command_of(self, action: Action) -> str:
+        return self.act_command(action)
 
     def elsewhere(self, key: str) -> str:
         from tui.screens.proposal.screen import ProposalScreen

@@ -21,11 +21,11 @@ class NewIssue(Composing):
     choose from."""
 
     ACTIONS = (
-        Action("open", ("enter",), "change", "svc issue create", "signed_in", footer=True),
+        Action("open", ("enter",), "change", "", "signed_in", footer=True),
         Action(
-            "send", ("S", "ctrl+s"), "send", "svc issue create -t {title}", "signed_in", True, "issue.create"
+            "send", ("S", "ctrl+s"), "send", "svc issue create -t TITLE", "signed_in", True, "issue.create"
         ),
-        Action("write", ("E",), "text in $EDITOR", "svc issue create", "signed_in"),
+        Action("write", ("E",), "text in $EDITOR", "", "signed_in"),
         Action("discard", ("D",), "discard", footer=True),
     )
     NOUN = FORM = "issue"

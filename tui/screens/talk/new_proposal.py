@@ -46,11 +46,11 @@ class NewProposal(Composing):
     with what the seals of the branch say."""
 
     ACTIONS = (
-        Action("open", ("enter",), "change", "svc pr create", "signed_in", footer=True),
+        Action("open", ("enter",), "change", "", "signed_in", footer=True),
         Action(
-            "send", ("S", "ctrl+s"), "send", "svc pr create -t {title}", "signed_in", True, "proposal.create"
+            "send", ("S", "ctrl+s"), "send", "svc pr create -t TITLE", "signed_in", True, "proposal.create"
         ),
-        Action("write", ("E",), "text in $EDITOR", "svc pr create", "signed_in"),
+        Action("write", ("E",), "text in $EDITOR", "", "signed_in"),
         Action("discard", ("D",), "discard", footer=True),
     )
     NOUN = FORM = "proposal"

@@ -141,7 +141,7 @@ def proposal_facts(proposal: Proposal, checks: SealChecks | None) -> list[Item]:
         (
             sign_of_check(check),
             (f" {safe(check.name)}", "text"),
-            ("  required" if check.required else "", "dim"),
+            ("  required" if check.required else "", "dim" if check.state == "pass" else "warn"),
         )
         for check in (checks.items if checks is not None else ())
     ]

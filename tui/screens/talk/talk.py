@@ -91,6 +91,9 @@ class Talk(Acts, WithFacts, LeadsToTabs):
     def chosen(self) -> About:
         return About(self.NOUN, self.repo, self.number, self.one)
 
+    def command_of(self, action: Action) -> str:
+        return self.act_command(action)
+
     def label_of(self, action: Action) -> str:
         if action.id in ("edit_comment", "write"):
             return self.label_of_comment(action)

@@ -1,0 +1,63 @@
+"""Lets the user choose which checks are required, among those that have run in the repository. Others can be
+typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from localstore.core.model import check
+from localstore.core.model.check import Check
+from localstore.core.model.repo import Repo
+from tui.screens.choose import ChooseSeveral
+from tui.screens.proposal.words import sign_of_run
+from tui.text import Part, ago, safe
+
+if TYPE_CHECKING:
+    from tui.screens.base import Base
+    from tui.sending import Sending
+
+OTHER = ""  # the key of the row that takes a typed name
+NO_RUN: Part = ("· never ran", "dim")
+
+
+def last_run(each: Check, now: float) -> list[Part]:
+    """Returns parts that say how the last run of a check ended, and when."""
+    if each.last is None:
+        return [NO_RUN]
+    word, role = sign_of_run(each.last)
+    when = ago(each.last.completed_at or each.last.created_at, now)
+    return [(word.rstrip(), role), (f" {when}", "dim")]
+
+
+def choose_checks(on: Base, repo: Repo, checks: Sequence[Check]) -> None:
+    """Show a card with all known checks, in which the required ones are marked, and put what the user changes
+    into the outbox. `on`: the screen below the card."""
+    width = max((len(each.name) for each in checks), default=0)
+    now = on.svc.clock()
+    offered: dict[str, list[Part]] = {
+        each.name: [(f"{safe(each.name):<{width}}  ", "text"), *last_run(each, now)] for each in checks
+    }
+    offered[OTHER] = [("another name …", "dim")]
+
+    def send(changes: Mapping[str, bool]) -> None:
+        def put(sending: Sending) -> None:
+            for name, is_required in changes.items():
+                endpoint = check.ENABLE if is_required else check.DISABLE
+                sending.put(endpoint, None, None, about=repo.full_name, id=repo.id, name=name)
+
+        if changes:
+            on.svc.queue(put)
+
+    def take_other(name: str) -> None:
+        if name.strip():
+            send({name.strip(): True})
+
+    def apply(added: list[str], removed: list[str]) -> None:
+        send({name: True for name in added if name != OTHER} | dict.fromkeys(removed, False))
+        if OTHER in added:
+            on.ask("name of a check, such as ci/test", take_other)
+
+    required = [each.name for each in checks if each.enabled]
+    title = "required checks; space marks, or type a name"
+    on.app.push_screen(ChooseSeveral(title, offered, required, apply, take_other))
