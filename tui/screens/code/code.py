@@ -15,6 +15,7 @@ from textual.timer import Timer
 
 from localstore.agent.talk import PersonOnBranch
 from localstore.core.model.history import Blame, BlameRange, Blob, Tree
+from svc.console.table import size
 from tui import contents
 from tui.actions import Action
 from tui.highlight import colour_text, plain
@@ -599,7 +600,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         else:
             self.of.say("v shows Markdown as it is written, and a comparison side by side", "warn")
 
-    def _show_content(self, blob: Blob, text: Sequence[str]) -> None:
+    def _show_content(self, blob: Blob, text: Sequence[tuple[Part, ...]]) -> None:
         """Show the content of a file in the way that fits it. `text`: its lines, if it is a text."""
         if self.show_picture(blob):
             self._title("picture")

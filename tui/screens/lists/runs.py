@@ -78,7 +78,6 @@ def copy_address(on: Base, run: Run) -> None:
     """Put the address that a run was reported with on the terminal's clipboard, or its id if it has none."""
     text = run.details_url or run.id
     copy(on, text)
-    on.say(f"copied: {text}", "dim")
 
 
 class Workflows(Split):
