@@ -152,11 +152,11 @@ async def test_a_branch_without_a_rule_leads_to_a_new_rule_for_it(
         await sees(pilot, "branch: topic", "▌  protect branches")
         await press(pilot, "enter")
         await sees(pilot, "branches topic")
-        await press(pilot, "enter", "S", "escape")
+        await press(pilot, "enter", "end", "ctrl+u", "1", "enter", "S", "escape")
         await press(pilot, "6")
         await sees(pilot, "Protection rules 1")
         await press(pilot, "g", "j", "j", "enter")
-        await sees(pilot, "▌  topic", "a review")
+        await sees(pilot, "▌  topic", "1 approval")
 
 
 async def test_the_keys_of_tabs_lead_out_of_a_row(project: str, alice: Svc, open_app: Open) -> None:

@@ -114,6 +114,6 @@ async def test_the_keys_of_home_say_what_each_does(project: str, open_app: Open)
         await settle(pilot)
         text = await press(pilot, "question_mark")
         row = next(row for row in text.splitlines() if "quit" in row)
-        assert row[2:-2].strip(" │").split() == ["quit", "q"]  # within the frame of the card
+        assert row[2:-2].strip(" │").split() == ["quit", "q", "ctrl+c"]  # within the frame of the card
         await press(pilot, "escape")
         assert "q quits" in await press(pilot, "escape")
