@@ -136,7 +136,7 @@ async def test_code_names_the_keys_of_the_pane_with_the_focus(project: str, open
         text = footer(await sees(pilot, "Read me.", "B blame"))
         assert "enter open" in text and "/ filter" in text
         text = footer(await press(pilot, "enter"))
-        assert "enter open" not in text and "B blame" in text and "/ search" in text
+        assert "enter open" not in text and "B blame" in text and "v source" in text
         await press(pilot, "h")
         await sees(pilot, "history of", "seal ")
         assert "enter open" in footer(await settle(pilot))

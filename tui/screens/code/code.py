@@ -167,6 +167,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         if action.id in NEED_FILE and not self.replaying and not self._has_text(in_tree=lines is tree):
             return ""
         if action.id == "split" and self._mode == "file":
+            if lines is tree:  # what is previewed beside it is not named in its keys
+                return ""
             return "page" if self._shows_source else "source"
         if action.id == "replay" and lines is tree and not self.replaying:  # it is played in the text
             return ""
