@@ -133,7 +133,7 @@ async def test_a_text_in_another_folder_is_pushed_from_there(other: Typist, open
         await soon(pilot, lambda: (other.hear(), other.shown.startswith(b"hello "))[1])
         await sees(pilot, "✓ saved")
         await pilot.press("escape")
-        await sees(pilot, "not in this seal: L shows it live, a push in", " seals it")
+        await sees(pilot, "not in this seal: L shows it live, a push in", "/other", " seals it")
 
 
 async def test_places_are_those_of_the_bytes(other: Typist, open_app: Open) -> None:

@@ -68,6 +68,7 @@ class BeginEdit(FileView):
             return
         self.of.drop_keys()
         ref = self.of.ref_name
+        folders = sorted(folders, key=lambda folder: folder.folder)  # the same one at each edit
         best = next((folder for folder in folders if folder.branch == ref), folders[0] if folders else None)
         if best is None:
             name = self.of.repo.full_name
