@@ -56,9 +56,6 @@ class Flags:
         if put not in ("native", "emulated"):
             raise Invalid(f"{CONDITIONAL_PUT}={put!r} is neither native nor emulated")
         values = {name: parse_switch(name, get(name), default) for name, default in DEFAULTS.items()}
-        for name, on in values.items():
-            if get(name) and on and _is_of_repos(name) and not values["TR_REPOS_ENABLED"]:
-                raise Invalid(f"{name} is on, but TR_REPOS_ENABLED is off; switch both on, or unset {name}")
         return cls(values, "native" if put == "native" else "emulated")
 
     def on(self, name: str) -> bool:

@@ -464,7 +464,7 @@ async def test_texts_are_shown_as_markdown_and_links_are_walked(
         text = await press(pilot, "enter")
         assert "Nothing here" in text and "#1  First of them" in text
         await press(pilot, "escape", "tab")
-        assert "copied @bob" in await press(pilot, "enter")
+        assert "copied: @bob" in await press(pilot, "enter")
 
 
 async def test_a_text_that_takes_too_long_is_shown_as_it_was_written(

@@ -139,7 +139,6 @@ def test_strict_start_refuses_with_one_line(tmp_path, name, value, reason):
 
 TOGETHER = [
     ({"TR_DEVICE_KEY_SIGN_IN": "off", "TR_DEVICE_KEY_SIGN_UP": "on"}, "TR_DEVICE_KEY_SIGN_IN is off"),
-    ({"TR_REPOS_ENABLED": "off", "TR_REPO_SEALING": "on"}, "TR_REPOS_ENABLED is off"),
     ({"S3_ENDPOINT": "nonsense", "S3_BUCKET": "packs"}, "not the address of an object store"),
     ({"S3_ENDPOINT": "https://s3.example", "S3_BUCKET": "a/../b"}, "not the name of a bucket"),
     ({"SSL_CERT_PATH": __file__, "SSL_KEY_PATH": __file__}, "no certificate with its key"),
