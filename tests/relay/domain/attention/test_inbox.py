@@ -286,7 +286,13 @@ def test_an_offer_is_told_before_one_sees_the_repository(world: Tracker, what: s
     assert inbox(world, http) == [(reason, None)]
     subject = ok(http.get(URL))["items"][0]["subject"]
     title = world.repo.body["full_name"]
-    assert subject == {"kind": "repository", "number": None, "title": title, "state": None}
+    assert subject == {
+        "kind": "repository",
+        "number": None,
+        "title": title,
+        "state": None,
+        "merged": False,
+    }
     table = tables["invite" if what == "invites" else "transfer"]
 
     def expires(moment: int) -> None:
