@@ -10,7 +10,7 @@ it: in a separate process that answers with an ApiResponse."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,7 +49,8 @@ YES = Parameter("yes", "answer yes to every question", flag=True, spelled=("--ye
 class Commands:
     """Describes and runs svc's commands. `summaries`: the summary of each command, by its path such as `issue
     close`. `fields`: returns the parameters of a command. `complete`: returns candidates for the last word of
-    a command line, with their meanings."""
+    a command line, with their meanings. `first_words`: the first words of all commands of svc, also of those
+    that the app does not offer; these say themselves why they do not run here."""
 
     def __init__(
         self,
@@ -57,8 +58,10 @@ class Commands:
         fields: Callable[[str], Sequence[Parameter]],
         complete: Callable[[list[str]], list[tuple[str, str]]],
         programs: Programs,
+        first_words: Collection[str],
     ) -> None:
         self.summaries, self.fields, self.complete, self._programs = summaries, fields, complete, programs
+        self.first_words = first_words
 
     def run(
         self,

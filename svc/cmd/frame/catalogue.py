@@ -32,7 +32,8 @@ def catalogue(run: Run) -> Commands:
     inherited = {name: value for name, value in os.environ.items() if name != "SVC_REPO"}
     environment = {**inherited, "SVC_SERVER": run.server if run.knows_server else "", "NO_COLOR": "1"}
     complete = partial(_complete, environment)
-    return Commands(summaries, fields, complete, Programs(run.home.root, environment))
+    first_words = {path.partition(" ")[0] for path in COMMANDS}
+    return Commands(summaries, fields, complete, Programs(run.home.root, environment), first_words)
 
 
 def fields(path: str) -> list[Parameter]:

@@ -129,7 +129,7 @@ class CommandLine(Card):
         "" if one does."""
         word = line.partition(" ")[0]
         firsts = dict.fromkeys(path.partition(" ")[0] for path in self._commands.summaries)
-        if not word or word.startswith("-") or word == HELP or word in firsts:
+        if not word or word.startswith("-") or word == HELP or word in self._commands.first_words:
             return ""
         near = get_close_matches(word, firsts, 3)
         words = f"did you mean {' or '.join(near)}?" if near else "backspace lists them, and ? the keys here"
