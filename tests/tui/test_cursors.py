@@ -59,7 +59,7 @@ async def opened(pilot: Pilot[None], kind: type[Widget]) -> Widget:
 async def test_cursors(no_color: bool, alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1" if no_color else "")
     app = open_app()
-    use = Use(*[lambda *_: None] * 9)  # type: ignore[list-item]
+    use = Use(*[lambda *_: None] * len(Use._fields))  # type: ignore[list-item]
     async with app.run_test(size=(80, 24)) as pilot:
         for theme in THEMES:
             app.wear(theme)

@@ -440,7 +440,7 @@ async def test_a_found_file_is_revealed_in_the_tree_as_it_is(
         assert "../" not in text
         await press(pilot, "escape", "h")
         await sees(pilot, "history of")
-        await pilot.press("escape", "escape")
+        await pilot.press("escape")  # to the tree, from which it was opened
         text = await press(pilot, "t", *"main", "enter")
         await sees(pilot, "    main.py", "return 2", "▾ docs/", "▾ lib/", "▾ src/")
 
