@@ -62,4 +62,4 @@ async def test_a_typed_line_begins_with_what_it_is_for(project: str, open_app: O
         text = await press(pilot, "enter", *"Pools")
         last = text.splitlines()[-1]
         assert last.startswith(" description: ") and last.endswith("Pools"), last
-        assert "type to filter" in await press(pilot, "escape", "w")
+        assert "type a part of OWNER/NAME" in await press(pilot, "escape", "w")

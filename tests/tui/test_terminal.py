@@ -63,8 +63,8 @@ def test_keys_that_come_at_once_reach_the_prompt_that_they_open(
         assert terminal.shows("Issues open"), terminal.text
         for title in ("Retry stalls", "sessions 1 2 3 quit"):
             terminal.keys(f"a{title}\r")
-            assert terminal.shows("▌text"), terminal.text
-            terminal.keys("S")
+            assert terminal.shows("text of the issue"), terminal.text
+            terminal.keys("\x13")
             assert terminal.shows(f"{title} "), terminal.text
     finally:
         terminal.close()
@@ -77,15 +77,15 @@ def test_signing_in_and_out_opens_the_app_anew(
     monkeypatch.setenv("SVC_SERVER", node)
     terminal = Terminal([*SVC, "tui"], Path.cwd(), 100, 30)
     try:
-        assert terminal.shows("You are not signed in."), terminal.text
+        assert terminal.shows("by its own key: no browser and no password"), terminal.text
         terminal.keys("i")
         assert terminal.shows("Inbox"), terminal.text
         assert "asking the server" not in terminal.text
         terminal.keys(":login --device-key --handle t-anew\r")
         assert terminal.shows("@t-anew"), terminal.text
-        assert "You are not signed in." not in terminal.text
+        assert "by its own key" not in terminal.text
         terminal.keys(":logout\r")
-        assert terminal.shows("You are not signed in."), terminal.text
+        assert terminal.shows("by its own key: no browser and no password"), terminal.text
     finally:
         terminal.close()
 

@@ -41,6 +41,7 @@ class _App(App[None]):
                 lambda: again(self.sheet.redo()),
                 lambda: self.said.append("left"),
                 lambda: self.said.append("find"),
+                lambda: self.said.append("line"),
                 self.copied.append,
                 self.said.append,
                 lambda key: False,
