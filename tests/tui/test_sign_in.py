@@ -98,7 +98,7 @@ async def test_an_account_that_does_not_know_the_machine_takes_a_code(
     monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
     app = open_fresh()
     async with app.run_test(size=(100, 30)) as pilot:
-        await sees(pilot, "▌browser", "sign in: browser", "Here you need no browser")
+        await sees(pilot, "▌browser", "sign in: browser", "Here you need no")
         await press(pilot, "j", "enter")
         await sees(pilot, "a free one becomes yours")
         await press(pilot, *account, "enter")

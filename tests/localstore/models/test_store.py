@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from localstore.core.errors import UsageError
+from localstore.core.times import rfc3339_now
 from localstore.errors import DiskError
 from localstore.folder.lock import AlreadyLocked, Holder, hold_lock
 from localstore.models import gguf, intake, names, server
 from localstore.models.errors import BadModel, ModelChanged, ModelMissing
 from localstore.models.intake import take_in
 from localstore.models.leases import lease, list_leases
-from localstore.models.store import Models, Record, now
+from localstore.models.store import Models, Record
 from localstore.progress import silent
 from svc.flows.models.local import pull_file
 from tests.llm import tiny
@@ -31,7 +32,7 @@ def models(tmp_path: Path) -> Models:
 
 def pull(models: Models, file: Path, name: str) -> str:
     taken = take_in(models, file)
-    models.put(names.parse(name), Record(model=taken.digest, modified_at=now()))
+    models.put(names.parse(name), Record(model=taken.digest, modified_at=rfc3339_now()))
     return taken.digest
 
 
