@@ -330,7 +330,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
                 self.call_from_thread(self._show_queue, screen, sending.entries())
                 if queued is not None:
                     self.call_from_thread(queued)
-                report = sending.send() if send else Report()
+                report = self._send_noted(sending) if send else Report()
             except SvcError as error:
                 if why != "timer" or not isinstance(error, SentByAnother):
                     self.call_from_thread(self._queue_refused, screen, error)
@@ -339,6 +339,15 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.call_from_thread(self._queue_sent, sending, screen, report, why)
 
         self.run_worker(work, thread=True, group="outbox", exit_on_error=False)
+
+    def _send_noted(self, sending: Sending) -> Report:
+        """Send the outbox, and let the light say if the server does not answer. Runs on a thread."""
+        began = time.monotonic()
+        self.later(lambda: self.news.note_request(began))
+        try:
+            return sending.send()
+        finally:
+            self.later(lambda: self.news.note_answer(began))
 
     def _show_queue(self, screen: Any, entries: list[QueuedAction]) -> None:
         self.entries = entries
@@ -384,7 +393,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         if opening_actions and not report.refused and not stopped:
             title = opening_actions[-1].value["title"]
             screen.say(f"#{report.numbers[opening_actions[-1].id]} opened: {title}", "good")
-        elif why == "change" and not report.refused and not stopped and screen.in_front:
+        elif not report.refused and not stopped and screen.in_front:
             effects = [
                 words for entry in report.sent if sending.is_own(entry) and (words := describe_effect(entry))
             ]

@@ -137,7 +137,7 @@ class DueWork:
         self.not_before = time.monotonic() + seconds
 
 
-class Sending:
+class OutgoingUpdates:
     """The updates of a watched folder that are on their way to the server."""
 
     def __init__(self) -> None:
@@ -211,7 +211,7 @@ class FolderState:
         self.work = Rounds()
         self.saves = Saves()
         self.detector: SaveDetector | None = None  # what hears of saves, once the thread runs
-        self.connection, self.due, self.sending = Connection(), DueWork(), Sending()
+        self.connection, self.due, self.sending = Connection(), DueWork(), OutgoingUpdates()
         self.was_walked = False  # and what changes has been heard of since
         # What was told
         self.last_seal: str | None = None

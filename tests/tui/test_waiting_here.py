@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable
 
 import pytest
 
 from localstore.core.errors import ServerUnreachable
+from svc.flows.outbox.actions import Report
+from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import NOWHERE, issue
 from tui.app import SvcApp
 from tui.reads import Read
+from tui.sending import Sending
 
 __all__ = ["issue", "project", "proposal"]
 Open = Callable[..., SvcApp]
@@ -50,6 +54,26 @@ async def test_an_unchanged_text_is_left_without_a_question(issue: str, alice: S
         await sees(pilot, "edit the comment on #1")
         text = await press(pilot, "escape")
         assert "discard" not in text and "edit the comment on" not in text
+
+
+async def test_the_light_says_that_a_change_is_not_answered(
+    issue: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, send = threading.Event(), Sending.send
+
+    def send_late(sending: Sending) -> Report:
+        answers.wait(PATIENCE)
+        return send(sending)
+
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "#1 Retry stalls", "● live")
+        monkeypatch.setattr(Sending, "send", send_late)
+        await pilot.press("z")
+        await sees(pilot, "⋯ closing", "◐ slow")
+        answers.set()
+        await sees(pilot, "#1: closed now", "● live")
 
 
 async def test_what_waits_stands_on_its_row(issue: str, open_app: Open) -> None:

@@ -83,8 +83,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(inbox.UPDATE_ALL, "mark rows of the inbox as {state}", apart=True),
     Action(run.RERUN, "run a check again"),
     Action(run.CANCEL, "cancel a run"),
-    Action(check.ENABLE, "enable check {name}", "check {name} is required now"),
-    Action(check.DISABLE, "disable check {name}", "check {name} is not required any more"),
+    Action(check.ENABLE, "enable check {name}", "check {name} is among the required checks now"),
+    Action(check.DISABLE, "disable check {name}", "check {name} is no required check any more"),
     Action(
         access.INVITE,
         "invite {handle} as {role}",

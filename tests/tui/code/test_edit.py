@@ -271,3 +271,20 @@ async def test_a_line_that_goes_on_says_so_and_the_light_stands_once(other: Typi
         assert area.cursor_location[0] == 1
         await pilot.press("escape")
         await sees(pilot, "2 Code")
+
+
+async def test_a_protected_branch_is_said_before_anything_is_typed(
+    other: Typist, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "protect", "set", "main", "--require-review").code == 0
+    async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
+        await open_code(pilot)
+        await press(pilot, "t")
+        await press(pilot, *"README", "enter")
+        await sees(pilot, "README.md")
+        await pilot.press("e")
+        await sees(pilot, "main takes edits by proposals only (rule main); :repo branch NAME makes a branch")
+        assert not isinstance(pilot.app.screen, Edit)
+        assert alice("repo", "protect", "clear", "main").code == 0
+        await pilot.press("e")
+        await sees(pilot, "README.md · ✓ saved")

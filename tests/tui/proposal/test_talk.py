@@ -40,6 +40,20 @@ async def test_what_happened_stands_among_the_comments(proposal: str, alice: Svc
         await sees(pilot, "return 3")
 
 
+async def test_a_thread_that_is_gone_to_is_visible_as_a_whole(
+    proposal: str, alice: Svc, open_app: Open
+) -> None:
+    body = "".join(f"- point {number}\n" for number in range(8))
+    assert alice("pr", "comment", "1", "--path", "src/main.py", "--line", "2", "-b", body).code == 0
+    async with open_app().run_test(size=(120, 14)) as pilot:
+        await settle(pilot)
+        await open_proposal(pilot, "enter", "3", "p")
+        await press(pilot, "enter")
+        assert "point 7" not in await sees(pilot, "point 0")
+        await press(pilot, "right_square_bracket")
+        await sees(pilot, "point 0", "point 7")
+
+
 async def test_threads_are_walked_resolved_and_unfolded(proposal: str, alice: Svc, open_app: Open) -> None:
     for line, text in (("1", "First?"), ("2", "Second?")):
         assert alice("pr", "comment", "1", "--path", "src/main.py", "--line", line, "-b", text).code == 0

@@ -3,14 +3,18 @@ it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from localstore.agent.talk import Folder
 from localstore.core.model.history import Blob
 from localstore.core.model.limits import SHEET_TEXT
+from localstore.core.model.protection import Protection, matching, refusal
+from tui import contents
 from tui.actions import Action
 from tui.screens.base import READING_SECONDS
 from tui.screens.code.file_view import FileView
+from tui.text import safe
 from tui.widgets.lines import Lines
 
 EDIT = Action("edit", ("e",), "edit live", "", "signed_in", True, "live.updates")
@@ -26,6 +30,35 @@ class BeginEdit(FileView):
         if why:
             self.of.say(why, "warn")
             return
+        read = contents.protections(self.of.repo.id)
+        known = self.svc.client.read_cached(read) is not None
+
+        def edit_offline(error: BaseException) -> None:
+            if not known:
+                self._edit_unless_refused(())
+
+        self.of.hold_keys(READING_SECONDS)
+        self.svc.load(read, lambda rules, at: self._edit_unless_refused(rules), edit_offline)
+
+    def _edit_unless_refused(self, rules: Sequence[Protection]) -> None:
+        """Edit the open text, or say that these protection rules allow no edits of the branch. Does nothing
+        if the text is edited already."""
+        if not (self.is_attached and self.of.in_front):
+            return
+        branch = self.of.ref_name
+        rules = matching(rules, branch)
+        if refusal(branch, rules, "write") is None:
+            self._find_folder()
+            return
+        self.of.drop_keys()
+        rule = safe(rules[0].pattern)
+        self.of.say(
+            f"{safe(branch)} takes edits by proposals only (rule {rule}); :repo branch NAME makes a branch",
+            "warn",
+        )
+
+    def _find_folder(self) -> None:
+        """Find the folder of this machine in which the text is edited, and edit it there."""
         place, repo, machine = self.svc.place.read_again(), self.of.repo, self.svc.machine
         if place.folder is not None and place.repo_id == repo.id:
             self._edit_in(place.folder, place.branch)

@@ -236,7 +236,7 @@ class Files(ChangedFiles, Remarking):
         ahead = [place for place, thread in self._list_places() if thread != current]
         ahead = [place for place in ahead if (place - cursor) * step > 0]
         if ahead:
-            self.diff.go(min(ahead) if step > 0 else max(ahead))
+            self._show_thread(min(ahead) if step > 0 else max(ahead))
             return
         current_file = self._find_shown()
         begin = self._changes.place_of.get(current_file.path, 0) if current_file is not None else 0
@@ -250,9 +250,19 @@ class Files(ChangedFiles, Remarking):
                 self.show_file(place)
             places = [row for row, _ in self._list_places()]
             if places:
-                self.diff.go(places[0] if step > 0 else places[-1])
+                self._show_thread(places[0] if step > 0 else places[-1])
                 return
         self.tell("the lines that were commented on are not among the changes")
+
+    def _show_thread(self, place: int) -> None:
+        """Put the cursor on the first row of a thread, and scroll until its last row is visible, too."""
+        rows, last = self.diff.rows, place
+        first = rows[place].key
+        thread = first.thread if isinstance(first, Note) else ""
+        while last + 1 < len(rows) and isinstance(key := rows[last + 1].key, Note) and key.thread == thread:
+            last += 1
+        self.diff.go(last, -1)
+        self.diff.go(place)
 
     def open_threads(self) -> Mapping[str, int]:
         """Returns the present number of open threads in each file, by path."""
