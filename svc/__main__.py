@@ -29,6 +29,7 @@ def main() -> NoReturn:
     try:
         leave(answer(sys.argv[1:]))
     except KeyboardInterrupt:  # while modules are imported; `run` answers for all that comes after
+        ignore_interrupts()
         sys.stderr.write("svc: interrupted\n")
         leave(INTERRUPTED)
 
@@ -46,6 +47,13 @@ def answer(words: list[str]) -> int:
     from svc.cmd.frame.app import run
 
     return run(words)
+
+
+def ignore_interrupts() -> None:
+    """Ignore every further Ctrl-C, because the command is ending after one."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def repeat_lost_interrupts() -> None:

@@ -289,7 +289,12 @@ def temp_name(path: str) -> str:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace the content of a file, or create the file, in a single step: no reader finds half of it."""
+    """Replace the content of a file, or create the file, in a single step: no reader finds half of it. If
+    that fails, nothing is left beside the file."""
     unfinished = path.with_name(temp_name(path.name))
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise

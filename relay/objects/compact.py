@@ -14,7 +14,6 @@ import itertools
 from dataclasses import dataclass, field
 
 from localstore.core.encoding import digest as blake3_digest
-from localstore.core.errors import Unavailable
 from localstore.core.model.limits import MIB
 from localstore.core.storage.frame import ZSTD, read_object
 from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, PackWriter
@@ -22,6 +21,7 @@ from relay.base.clock import now_ms
 from relay.db.engine.database import Database, Tx
 from relay.db.storage import collect as rows
 from relay.db.storage import object as objects
+from relay.objects.frames import WAY_OUT, BytesDamaged
 from relay.objects.store import FrameAt, ObjectStore
 
 LIVING_SHARE = 0.5  # a pack with a smaller live share is rewritten
@@ -144,7 +144,7 @@ def _frame_objects(batch: list[_Old], stored: list[bytes], held: dict[int, list[
         for each in group:
             raw = read_object(data, old.codec, old.raw_len, each.offset, each.size)
             if not each.directory and blake3_digest(raw) != each.digest:
-                raise Unavailable(f"object {each.digest.hex()[:12]} is damaged; run: relay audit")
+                raise BytesDamaged(f"the stored bytes of {each.digest.hex()[:12]} are damaged; {WAY_OUT}")
             packs += writer.add(each.digest, raw, text=old.codec == ZSTD)
     return frames + [frame for pack in [*packs, *writer.finish()] for frame in pack.frames]
 

@@ -16,6 +16,10 @@ FrameKey = tuple[str, int]
 """The pack of a frame and its offset there."""
 
 
+class BytesDamaged(Unavailable):
+    """Raised if stored bytes are not those that were stored. They do not come back by themselves."""
+
+
 class FrameCache(Recent[FrameKey, bytes]):
     """A cache of decompressed frames. `limit`: its size in bytes. Frames larger than an eighth of the limit
     are not cached."""
@@ -56,7 +60,7 @@ def cut_objects(group: Sequence[Located], raw: bytes, verify: bool) -> dict[byte
     if verify:
         for entry in group:
             if not entry.directory and digest(objects[entry.digest]) != entry.digest:
-                raise Unavailable(f"the stored bytes of {entry.digest.hex()[:12]} are damaged; {WAY_OUT}")
+                raise BytesDamaged(f"the stored bytes of {entry.digest.hex()[:12]} are damaged; {WAY_OUT}")
     return objects
 
 
@@ -65,5 +69,5 @@ def _unpack_beginning(frame: Located, stored: Stored, end: int) -> bytes:
     try:
         raw = read_object(stored, frame.codec, frame.raw_len, 0, end)
     except SvcError as error:
-        raise Unavailable(f"stored bytes are damaged ({error.detail}); {WAY_OUT}") from None
+        raise BytesDamaged(f"stored bytes are damaged ({error.detail}); {WAY_OUT}") from None
     return raw.obj if isinstance(raw.obj, bytes) and len(raw.obj) == end else bytes(raw)

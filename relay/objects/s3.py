@@ -38,12 +38,12 @@ PART_BYTES = 16 * MIB
 GATHER_SECONDS = 0.005
 IN_FLIGHT = 4  # objects being stored at once; these and the one being filled bound the memory
 PREFIX, OWNER = "packs/", "owner"
-START_SECONDS = 60.0  # for the questions at the start of a relay
 ANSWER_SECONDS, SLOWEST_RATE = 15.0, MIB // 4  # for an answer of the store; bytes that add a second
-# Once the store was silent, calls wait so long for SILENT_SECONDS, so that not every request waits in full
+# For SILENT_SECONDS after the store was silent, an answer has only so long, beside the seconds for its bytes,
+# so that not every request waits in full
 SILENT_ANSWER_SECONDS, SILENT_SECONDS = 3.0, 30.0
 LOG = logging.getLogger(__name__)
-_CONNECT, _REQUEST = timedelta(seconds=5), timedelta(seconds=60)
+_CONNECT, _REQUEST = timedelta(seconds=5), timedelta(seconds=ANSWER_SECONDS + PART_BYTES / SLOWEST_RATE)
 _RETRIES = {"max_retries": 3, "retry_timeout": timedelta(seconds=60)}
 _AT_START = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}  # one lost connection refuses no start
 
@@ -84,10 +84,9 @@ class S3Packs:
         or belongs to another node. In the mode `native`, StartRefused is also raised if the store allows to
         write an object twice."""
         try:
-            async with asyncio.timeout(START_SECONDS):
-                await self._require_owner(owner)
-                if self._create:
-                    await self._require_conditional_put()
+            await self._require_owner(owner)
+            if self._create:
+                await self._require_conditional_put()
         except (BaseError, OSError) as error:
             raise StartRefused(
                 f"the object store {self._where.endpoint} does not serve bucket {self._where.bucket}: "
@@ -125,7 +124,7 @@ class S3Packs:
                 obstore.get_ranges_async(
                     self._store, PREFIX + name, starts=starts, lengths=[max(length, 1) for length in lengths]
                 ),
-                sum(lengths),
+                _span_of(ranges),
             )
         except (NotFoundError, FileNotFoundError):
             raise PackGone(name, "is gone") from None
@@ -151,7 +150,8 @@ class S3Packs:
 
     async def list_packs(self) -> AsyncIterator[PackInfo]:
         try:
-            async for page in obstore.list(self._store, prefix=PREFIX):
+            pages = obstore.list(self._store, prefix=PREFIX)
+            while (page := await self._ask(anext(pages, None))) is not None:
                 for entry in page:
                     changed = int(entry["last_modified"].timestamp() * 1000)
                     yield PackInfo(entry["path"].removeprefix(PREFIX), entry["size"], changed)
@@ -214,8 +214,8 @@ class S3Packs:
             raise _to_unavailable(error) from None
 
     async def _ask(self, call: Awaitable[R], size: int = 0) -> R:
-        """The store's answer to a call that moves `size` bytes. Raises TimeoutError if the store takes longer
-        than ANSWER_SECONDS and a second for every SLOWEST_RATE bytes."""
+        """The store's answer to a call that moves `size` bytes. Raises the store's errors, and TimeoutError
+        if it takes longer than ANSWER_SECONDS and a second for every SLOWEST_RATE bytes."""
         clock = asyncio.get_running_loop().time
         seconds = SILENT_ANSWER_SECONDS if clock() < self._silent_until else ANSWER_SECONDS
         try:
@@ -224,6 +224,9 @@ class S3Packs:
         except TimeoutError:
             if clock() >= self._silent_until:
                 self._silent_until = clock() + SILENT_SECONDS
+            raise
+        except (NotFoundError, FileNotFoundError, AlreadyExistsError):  # answers, too
+            self._silent_until = 0.0
             raise
         self._silent_until = 0.0
         return answer
@@ -241,10 +244,10 @@ class S3Packs:
     async def _require_owner(self, owner: str) -> None:
         store = _connect(self._where, _AT_START)
         try:
-            answer = await obstore.get_async(store, OWNER)
+            answer = await self._ask(obstore.get_async(store, OWNER))
             holder = bytes(await answer.bytes_async()).decode("utf-8", "replace")
         except (NotFoundError, FileNotFoundError):
-            await obstore.put_async(store, OWNER, owner.encode(), use_multipart=False)
+            await self._ask(obstore.put_async(store, OWNER, owner.encode(), use_multipart=False))
             return
         if holder != owner:
             raise StartRefused(
@@ -258,15 +261,15 @@ class S3Packs:
         once, path = _connect(self._where, {"max_retries": 0}), f"probe/{new_id()}"
         refused = False
         try:
-            await obstore.put_async(once, path, b"1", mode="create", use_multipart=False)
-            await obstore.put_async(once, path, b"2", mode="create", use_multipart=False)
+            await self._ask(obstore.put_async(once, path, b"1", mode="create", use_multipart=False))
+            await self._ask(obstore.put_async(once, path, b"2", mode="create", use_multipart=False))
         except AlreadyExistsError:
             refused = True
         except (BaseError, OSError) as error:
             if "501" not in str(error) and "NotImplemented" not in str(error):
                 raise
         with contextlib.suppress(BaseError, OSError):
-            await obstore.delete_async(once, path)
+            await self._ask(obstore.delete_async(once, path))
         if not refused:
             raise StartRefused(
                 f"the object store {self._where.endpoint} does not refuse to write a name twice; "
@@ -293,6 +296,14 @@ def _connect(where: S3, retries: dict[str, Any]) -> S3Store:
         retry_config=retries,  # type: ignore[arg-type]
         **{name: value for name, value in options.items() if value is not None},
     )
+
+
+def _span_of(ranges: Sequence[tuple[int, int]]) -> int:
+    """How many bytes lie between the beginning of the first range and the end of the last one. At most these
+    are moved, because the client of the store also reads short gaps between ranges."""
+    if not ranges:
+        return 0
+    return max(offset + length for offset, length in ranges) - min(offset for offset, _ in ranges)
 
 
 def _group_pieces(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:

@@ -179,6 +179,8 @@ class FolderRounds:
             before = copy.last_seal
             pulled = pull(copy, "merge", heard=state.was_walked)
         except BaseException:
+            if copy.hidden:
+                state.say("trouble", detail=hidden_words(copy.hidden))
             state.due.needs_pull = True
             raise
         state.work.frames.forget()

@@ -47,7 +47,7 @@ class Connection:
         self.line: Line | None = None
         # With which the line opens the folder's channel; None: it has none
         self.channel_parameters: ChannelParameters | None = None
-        self.reopen_at = 0.0  # when a channel that was refused is asked for again; 0.0: none was refused
+        self.reopen_at = 0.0  # when a channel, or the right to write, is asked for again; 0.0: never
         self.refusal = ""  # why the server opens no channel
         self.reads_only = ""  # why nothing is sent: the user may not write, or the folder shows a seal
         self.events_stopped = False  # the server hid the repository, and reports none of its events since
@@ -110,7 +110,7 @@ class DueWork:
 
     @property
     def needs_server(self) -> bool:
-        """Whether there is work for which the server must be reachable."""
+        """Whether there is work that came from the server, or for which it must be reachable."""
         return bool(
             self.answers
             or self.pending_frames

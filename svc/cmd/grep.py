@@ -17,7 +17,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.values import TYPED
 from svc.console import Column, Out, answers
 from svc.flows.search.context import Around, FoundLine, ShownLine, add_context
-from svc.flows.search.lines import Pattern, compile_pattern
+from svc.flows.search.lines import Pattern, compile_pattern, split_lines
 from svc.flows.search.texts import SearchTexts
 
 T = TypeVar("T")
@@ -51,11 +51,13 @@ def grep(
         bool, typer.Option("-n", "--line-number", help="With line numbers, as without this option")
     ] = False,
     after: Annotated[
-        int, typer.Option("-A", "--after-context", min=0, metavar="N", help="With N lines after each match")
-    ] = 0,
+        int | None,
+        typer.Option("-A", "--after-context", min=0, metavar="N", help="With N lines after a match"),
+    ] = None,
     before: Annotated[
-        int, typer.Option("-B", "--before-context", min=0, metavar="N", help="With N lines before each match")
-    ] = 0,
+        int | None,
+        typer.Option("-B", "--before-context", min=0, metavar="N", help="With N lines before a match"),
+    ] = None,
     context: Annotated[
         int, typer.Option("-C", "--context", min=0, metavar="N", help="With N lines before and after")
     ] = 0,
@@ -84,7 +86,7 @@ def grep(
     """
     if names and count:
         raise UsageError("-l prints paths and -c counts; use one of them")
-    around = Around(before or context, after or context)
+    around = Around(context if before is None else before, context if after is None else after)
     if any(around) and (names or count or ctx.out.format.as_data):
         raise UsageError("-A, -B and -C print lines around a match; leave them out with -l, -c and data")
     compiled = compile_pattern(pattern, fixed=fixed, ignore_case=ignore_case, whole_words=whole_words)
@@ -142,10 +144,9 @@ def _split(ctx: Ctx, seal: str, paths: list[str]) -> tuple[str, list[str]]:
 def _find(files: Iterable[tuple[str, str]], pattern: Pattern, whole: bool) -> Iterator[FoundLine]:
     """Yields the lines that match; with `whole`, each with all lines of its file."""
     for path, text in files:
-        lines = text.split("\n") if whole else []
-        if lines and not lines[-1]:
-            lines.pop()
+        lines: list[str] = []
         for line in pattern.lines_of(text):
+            lines = lines or (split_lines(text) if whole else [])
             yield FoundLine(path, line, lines)
 
 

@@ -14,6 +14,7 @@ from svc.cmd.frame.options import DryRun
 from svc.cmd.frame.working_copy import (
     by_whom,
     conflict_record,
+    naming_hidden,
     note_conflicts,
     note_hidden,
     note_merged,
@@ -63,7 +64,7 @@ def pull(
         raise UsageError("--force drops your edits and --merge keeps them; use one of them")
     mode: Mode = "force" if force else "merge" if merge else "plain"
     ctx.out.goes_on = not dry_run
-    with copy_for_pulling(ctx.obj) as copy:
+    with copy_for_pulling(ctx.obj) as copy, naming_hidden(ctx, copy):
         pulled = pull_copy(copy, mode, dry_run=dry_run)
     if pulled.replaced:
         branch = ctx.obj.linked[1].branch if ctx.obj.linked else ""

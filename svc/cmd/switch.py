@@ -13,6 +13,7 @@ from svc.agent.start import tell
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working_copy import (
     conflict_record,
+    naming_hidden,
     note_conflicts,
     note_hidden,
     note_merged,
@@ -32,6 +33,7 @@ COLUMNS = (
     Column("conflicts"),
     Column("carried"),
     Column("trash"),
+    Column("hidden"),
 )
 
 
@@ -73,11 +75,12 @@ def switch(
             "conflicts": [],
             "carried": [],
             "trash": None,
+            "hidden": [],
         }
         ctx.out.done(f"Already on {branch}; svc pull brings its changes", record, COLUMNS, value=branch)
         return
     target = target_of(ctx.obj, link, branch)
-    with copy_for_pulling(ctx.obj) as copy:
+    with copy_for_pulling(ctx.obj) as copy, naming_hidden(ctx, copy):
         switched = switch_copy(copy, target, mode)
     tell(ctx.obj.home, Request("switched", str(folder.resolve())))
     note_merged(ctx, switched.pulled.merged)
@@ -96,6 +99,7 @@ def switch(
         "conflicts": [conflict_record(conflict) for conflict in switched.pulled.conflicts],
         "carried": switched.carried,
         "trash": str(switched.trash) if switched.trash else None,
+        "hidden": sorted(switched.pulled.hidden),
     }
     files = f"{count(len(switched.pulled.changed), 'file')} changed"
     if target.seal:

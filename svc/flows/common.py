@@ -94,8 +94,10 @@ def hidden_words(hidden: Mapping[str, Path | None], dry_run: bool = False) -> st
     names = ", ".join(terminal_safe(path) for path in sorted(hidden)[:HIDDEN_NAMED])
     names += f" and {len(hidden) - HIDDEN_NAMED} more" if len(hidden) > HIDDEN_NAMED else ""
     folders = sorted({str(folder) for folder in hidden.values() if folder is not None})
-    moved = "they would move to the trash" if dry_run else f"what was here is in {' and '.join(folders)}"
-    return f"only writers see {names} now, and you may not write; {moved}"
+    moved = f"; what was here is in {' and '.join(folders)}" if folders else ""
+    return f"only writers see {names} now, and you may not write" + (
+        "; they would move to the trash" if dry_run else moved
+    )
 
 
 def take_back(copy: WorkingCopy) -> list[str]:

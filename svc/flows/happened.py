@@ -91,7 +91,7 @@ def list_happened(
     """Return what happened, oldest first. Comments and reviews are left out, because they have texts of their
     own. `proposal`: the proposal that it happened to, None for an issue. `threads`: its threads on lines, as
     far as they are known."""
-    people = _name_people(proposal) if proposal is not None else {}
+    people = _name_people(timeline, proposal)
     at_lines = {thread.id: thread for thread in threads}
     happened: list[Happened] = []
     for item in timeline:
@@ -104,9 +104,12 @@ def list_happened(
     return happened
 
 
-def _name_people(proposal: Proposal) -> dict[str, str]:
-    """Return the handles of the people of a proposal, by the ids of their accounts."""
-    people = [proposal.author, *proposal.assignees, *(reviewer.who for reviewer in proposal.reviewers)]
+def _name_people(timeline: Sequence[TimelineItem], proposal: Proposal | None) -> dict[str, str]:
+    """Return the handles of those who did something and of the people of the proposal, by the ids of their
+    accounts."""
+    people = [item.actor for item in timeline if item.actor is not None]
+    if proposal is not None:
+        people += [proposal.author, *proposal.assignees, *(reviewer.who for reviewer in proposal.reviewers)]
     return {person.id: person.handle for person in people if person.handle}
 
 

@@ -83,13 +83,14 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
         if in_the_way:
             overwritten = changed_on_branch(copy, in_the_way)
             raise LocalEdits(overwritten or in_the_way, beside=not overwritten)
-    hidden = hidden_files(
-        copy, scan, copy.db.rows()
-    )  # before the head's tree, in whose name bytes are fetched
+    # before the head's tree, in whose name bytes are fetched
+    hidden = hidden_files(copy, scan, copy.db.rows())
     new = verified_head(copy, head)
     given_up = edits_in_the_way(copy, scan) if mode == "force" else []
     trash = discard(copy, given_up)
-    put_away(copy, hidden)
+    if hidden:
+        put_away(copy, hidden)
+        scan = copy.scan()
     deleted = _deleted_here(copy, scan)  # before files that the branch renamed count as this folder's
     renamed_twice = follow_renames(copy, scan) if mode != "force" else {}
     capture(copy, find_edited(copy, copy.db.may_need_update(), scan), scan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -102,7 +102,6 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
     begin(copy)
     if finish_sending(copy):
         begin(copy)
-    put_away(copy, hidden_files(copy, copy.scan(), copy.db.rows()))
     scan = copy.scan()
     if any(
         copy.entries[path].pending for path in copy.db.find_unsettled()
@@ -111,7 +110,10 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
             raise LocalEdits(edits_in_the_way(copy, scan), f"switch {target.branch}")
         pull(copy, "merge")
         scan = copy.scan()
-    return None, _carried_edits(copy, target, _edits(copy, scan))
+    hidden = hidden_files(copy, scan, copy.db.rows())
+    carried = _carried_edits(copy, target, _without(_edits(copy, scan), hidden))
+    put_away(copy, hidden)
+    return None, carried
 
 
 def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
@@ -119,11 +121,19 @@ def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | 
     set back to the last seal. With the mode `plain`, edits since that seal are kept; if that is impossible,
     LocalEdits is raised. With `force`, they are moved to the trash. Returns the trash folder (or None), and
     the edited files that are kept."""
-    put_away(copy, hidden_files(copy, copy.scan(), ()))
     scan = copy.scan()
-    carried = _carried_edits(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
+    hidden = hidden_files(copy, scan, ())
+    edits = _without(_beyond_last(copy, scan), hidden) if mode == "plain" else {}
+    carried = _carried_edits(copy, target, edits)
+    if hidden:
+        put_away(copy, hidden)
+        scan = copy.scan()
     copy.fall_back_to_last_seal()
     return discard(copy, edits_in_the_way(copy, scan)) if mode == "force" else None, carried
+
+
+def _without(edits: Mapping[str, _Edit], paths: Collection[str]) -> dict[str, _Edit]:
+    return {path: edit for path, edit in edits.items() if path not in paths}
 
 
 def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:

@@ -1,10 +1,10 @@
 """Waits for the answer of a server that sends nothing.
 
-A server may work for minutes on an archive, or on the seal of a large tree, before it answers. But a dead
-server may still accept connections, and a broken network loses what is sent. So while nothing arrives, the
-client checks every SILENT_SECONDS whether bytes of its request still leave this machine, as in a large upload
-over a slow network. If none do, the client asks the server on another connection whether it works. It goes on
-waiting if the server works, and gives up otherwise. Callers with a deadline wait until the deadline
+A server may work for a minute or two on an archive, or on the seal of a large tree. But a dead server may
+still accept connections, and a broken network loses what is sent. So while nothing arrives, the client checks
+every SILENT_SECONDS whether bytes of its request still leave this machine, as in a large upload over a slow
+network. If none do, the client asks the server on another connection whether it works. It goes on waiting if
+the server works, and gives up otherwise. Callers with a deadline wait until the deadline
 instead."""
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ def read(
         before, pending = pending, unsent()
         if pending == 0 or pending < before:
             moved = now
+        if pending < before:
+            began = now  # the server can begin its work only after what was sent
         if 0 < pending < before:
             continue
         if not works():

@@ -73,3 +73,16 @@ def test_a_switch_keeps_them(bob: Machine, mode: tuple[str, ...]) -> None:
     assert "only writers see plan/a.txt, " in bob.ok("switch", "other", *mode).err
     assert {b"a\n", b"mine, sealed\n"} <= {*bob.trash()}
     assert bob.files()["plan/new.txt"] == b"new\n"
+
+
+def test_a_switch_that_is_refused_takes_nothing_away(place: Place, bob: Machine) -> None:
+    before = bob.files()
+    place.ann.ok("pull")
+    place.ann.ok("switch", "other")
+    place.write(place.ann, "README", "on other\n")
+    place.ann.ok("push", "-m", "other")
+    place.write(bob, "README", "bob's\n")
+    said = bob.run("switch", "other")
+    assert said.code == 1, said
+    assert bob.files() == {**before, "README": b"bob's\n"}
+    assert bob.trash() == []

@@ -114,7 +114,8 @@ class Cache:
         return None
 
     def record_fault(self, why: str | None) -> None:
-        """Record which fault stopped a build. None: none did."""
+        """Record which loss of stored bytes stopped a build. None: none did. The newest record counts, so
+        this needs no lock: readers look at it only if the cache is not current."""
         path = self.root / f"{self.repo_id}.fault"
         if why is not None:
             _replace(path, why.encode())

@@ -27,6 +27,8 @@ from relay.events.jobs import SECOND, Pace
 from relay.events.log import Logged
 from relay.gate.gate import view_at
 from relay.node import Node
+from relay.objects.backend import PackGone
+from relay.objects.frames import BytesDamaged
 
 BUILD, SWEEP, NAME = "git.build", "git.sweep", "git"
 KINDS = ("seal.create", *sorted(log.ACCESS))
@@ -157,11 +159,13 @@ async def _add_job(node: Node, repo_id: str) -> None:
 async def _is_current(view: View, cache: Cache) -> bool:
     if (why := cache.refusal()) is not None:
         raise TooLarge(why)
-    if (fault := cache.read_fault()) is not None:
-        raise Unavailable(f"this repository cannot be made ready for git: {fault}")
     async with view.read() as tx:
         refs = await refs_of(tx, view)
-    return cache.read_fingerprint() == fingerprint_of(view.repo.default_branch, refs)
+    if cache.read_fingerprint() == fingerprint_of(view.repo.default_branch, refs):
+        return True
+    if (fault := cache.read_fault()) is not None:
+        raise Unavailable(f"this repository cannot be made ready for git: {fault}")
+    return False
 
 
 async def carry_on(node: Node, repo_id: str) -> None:
@@ -173,12 +177,13 @@ async def carry_on(node: Node, repo_id: str) -> None:
         added = await build(view, cache, node.config.git_cache)
         await process.in_build(cache.record_fault, None)
     except Unfinished:
+        await process.in_build(cache.record_fault, None)
         await _add_job(node, repo_id)
     except TooLarge as error:
         await process.in_build(cache.refuse, error.detail)
     except NotFound:
         return
-    except Unavailable as error:  # such as a lost pack; the job is tried again
+    except (PackGone, BytesDamaged) as error:  # the job is tried again, as after any error
         await process.in_build(cache.record_fault, error.detail)
         raise
     else:

@@ -48,8 +48,8 @@ def edit(
     with explained_missing(id):
         view = place.look(id)
     old = view.document
-    if isinstance(content, str) and file is not None and not names_json(file, as_json):
-        content = _of_same_kind(content, old)
+    if isinstance(content, str) and file is not None:
+        content = _of_same_kind(content, old, parsed=names_json(file, as_json))
     if old.archived:
         raise DocumentArchived(old.title, old.id)
     queued: Queued | None = None
@@ -76,16 +76,23 @@ def edit(
     ctx.out.done(f"Changed {document.title}{both}", document, COLUMNS, Document, value=document.id)
 
 
-def _of_same_kind(text: str, old: Document) -> object:
+def _of_same_kind(text: str, old: Document, *, parsed: bool) -> object:
     """Return the content of a file that replaces the content of `old`. It is JSON if that is JSON: a text in
-    its place would take what others change meanwhile with it. Raises UsageError if it is not JSON."""
+    its place would take what others change meanwhile with it. Raises UsageError if it is not JSON, or is only
+    a JSON string, which is a text. `parsed`: `text` is such a string."""
     if old.content is None or not is_json(old.content):
         return text
+    way = f"the document {old.title} is JSON: write an object or a list, or create another one"
+    if parsed:
+        raise UsageError(f"the file has a JSON string, which would make a text of it; {way}")
     try:
-        return checked_content(parse_content(text, json=True))
+        content = checked_content(parse_content(text, json=True))
     except UsageError as error:
-        error.detail = f"{error.detail}; the document {old.title} is JSON: write JSON, or create another one"
+        error.detail = f"{error.detail}; {way}"
         raise
+    if isinstance(content, str):
+        raise UsageError(f"the file has a JSON string, which would make a text of it; {way}")
+    return content
 
 
 def _others_wrote(old: Document, new: Document) -> bool:

@@ -29,7 +29,7 @@ _DASHED_KEY_ID = r"-[A-Za-z0-9_-]{42}"
 
 def run(words: list[str], failed: Callable[[SvcError], None] = lambda error: None) -> int:
     """Run one command. Returns its exit code, which is 0 unless an error occurred. `failed`: called with an
-    error of svc, after it was printed."""
+    error of svc, before it is printed."""
     out = Out(os.environ)
     debug = os.environ.get("SVC_DEBUG") == "1"
     try:
@@ -40,10 +40,10 @@ def run(words: list[str], failed: Callable[[SvcError], None] = lambda error: Non
         discard(sys.stdout)  # the reader has seen enough: `svc log | head`
         return EXIT_OK
     except SvcError as error:
+        failed(error)
         if debug:
             raise
         out.error(error)
-        failed(error)
         return error.exit
     except TyperException as error:
         return _usage(out, error)

@@ -3,7 +3,8 @@ conflict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from svc.flows.common import ConflictCopy, hidden_words
 
 if TYPE_CHECKING:
     from localstore.sync.held_back import HeldBack
+    from localstore.sync.working_copy import WorkingCopy
     from svc.flows.ignored_files import IgnoredFile
 
 MAY_WRITE = ("owner", "admin", "write")
@@ -110,6 +112,17 @@ def note_hidden(ctx: Ctx, hidden: Mapping[str, Path | None], dry_run: bool = Fal
     `hidden`: path → trash folder. With `dry_run`, the message says "would move"."""
     if hidden:
         ctx.out.note(hidden_words(hidden, dry_run))
+
+
+@contextmanager
+def naming_hidden(ctx: Ctx, copy: WorkingCopy) -> Iterator[None]:
+    """A context in which a folder is pulled or switched. If an error ends it, the files that have left the
+    folder by then because their paths are private now are printed."""
+    try:
+        yield
+    except BaseException:
+        note_hidden(ctx, copy.hidden)
+        raise
 
 
 def _conflict(conflict: ConflictCopy, verb: str) -> str:

@@ -7,8 +7,6 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import EXIT_FAILED, Conflict, UsageError
-from localstore.core.model import history
-from localstore.core.model.history import CompareQuery
 from localstore.core.paths import terminal_safe
 from localstore.core.words import count
 from localstore.errors import NoMerge
@@ -18,7 +16,7 @@ from svc.cmd.frame.options import DryRun
 from svc.cmd.frame.working_copy import conflict_record, line_ranges, note_skipped, path_list
 from svc.console import Column, answers
 from svc.flows.common import ConflictCopy
-from svc.flows.history.ancestry import VerifiedSeals, require_bases
+from svc.flows.history.ancestry import find_bases
 from svc.flows.merge import merge as flow
 from svc.flows.merge.merge import MergeResult, Source
 from svc.flows.merge.resolve import require_no_conflicts
@@ -87,9 +85,7 @@ def _merge(ctx: Ctx, ref: str, dry_run: bool) -> None:
             raise Conflict(f"branch {ref} has no seal, so there is nothing to merge")
         bases: list[str] = []
         if head is not None:
-            query = CompareQuery(base=head, head=source.head, limit=0)
-            bases = ctx.reader.send(history.COMPARE, query=query, id=repo.id).merge_bases
-            require_bases(VerifiedSeals(ctx.reader, repo.id), head, source.head, bases)
+            bases = find_bases(ctx.reader, repo.id, head, source.head)
         merged = flow.bring(copy, Source(source.head, source.name, bases), dry_run)
     if merged.up_to_date:
         sentence = f"Nothing to merge: this branch has all of {source.name}"

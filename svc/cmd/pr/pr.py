@@ -154,9 +154,9 @@ def view(
 ) -> None:
     """Show a proposal
 
-    Prints its branches, its text and its reviewers. With --comments it also prints the comments, the reviews
-    and what else happened to it, oldest first, then the comments on lines. With --json the comments are in
-    the field thread, and the comments on lines in line_threads.
+    Prints its branches, its text and its reviewers. With --comments it also prints the comments and the
+    reviews, oldest first, then the comments on lines. On a terminal, what else happened to it stands among
+    them. With --json the comments are in the field thread, and the comments on lines in line_threads.
 
     Examples:
     svc pr view

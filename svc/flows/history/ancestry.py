@@ -9,7 +9,8 @@ import heapq
 from collections.abc import Sequence
 
 from localstore.core.errors import NotFound, ServerMisbehaved
-from localstore.core.model.history import Seal
+from localstore.core.model import history
+from localstore.core.model.history import CompareQuery, Seal
 from localstore.core.model.limits import PAGE_MAX
 from localstore.core.seal import SealPayload
 from localstore.sync import verify
@@ -157,3 +158,12 @@ def require_bases(seals: VerifiedSeals, ours: str, theirs: str, bases: Sequence[
         raise ServerMisbehaved(
             "the server named a merge base that is not the nearest common seal; nothing was merged"
         )
+
+
+def find_bases(api: Api, repo_id: str, ours: str, theirs: str) -> list[str]:
+    """Return the nearest common ancestors of two seals, as the server names them and `require_bases` checks
+    them."""
+    query = CompareQuery(base=ours, head=theirs, limit=0)
+    bases = api.send(history.COMPARE, query=query, id=repo_id).merge_bases
+    require_bases(VerifiedSeals(api, repo_id), ours, theirs, bases)
+    return bases

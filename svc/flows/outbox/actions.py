@@ -86,9 +86,12 @@ class Call(NamedTuple):
 
     @property
     def done(self) -> str:
-        """What is so once the request was carried out, in one sentence without a full stop."""
+        """What is so once the request was carried out, in one sentence without a full stop. "" if that needs
+        no words, or if nothing of it can be described."""
         members = {} if self.body is None else structs.asdict(self.body)
         changes = [words for name, value in members.items() if (words := _become(name, value))]
+        if "{changes}" in self.action.done and not changes:
+            return ""
         spoken = {"verdict": VERDICTS.get(str(members.get("verdict")), "")} if "verdict" in members else {}
         text = self.action.done.format_map(
             {**members, **spoken, **self.local, **self.query, **self.path, "changes": ", ".join(changes)}

@@ -4,7 +4,6 @@ No command depends on such a file: it may be missing or damaged, and the next li
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -20,13 +19,13 @@ def read_known(home: Home, kind: str, repo_id: str) -> bytes:
 
 def write_known(home: Home, kind: str, repo_id: str, content: bytes) -> None:
     """Replace the file of a repository in a single step. If that fails, the old one stays."""
+    from localstore.folder.writer import replace_file  # which a completion does not need
+
     with suppress(OSError):
         target = _file(home, kind, repo_id)
         home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         target.parent.mkdir(exist_ok=True, mode=0o700)
-        unfinished = target.with_suffix(f".{os.getpid()}")
-        unfinished.write_bytes(content)
-        unfinished.replace(target)
+        replace_file(target, content)
 
 
 def _file(home: Home, kind: str, repo_id: str) -> Path:

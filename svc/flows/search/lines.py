@@ -27,6 +27,14 @@ class TextLine(NamedTuple):
     text: str
 
 
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text, without line feeds. No empty line follows the last line feed."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
 class Pattern(NamedTuple):
     """What a line must contain. `regex` finds it in a line. If it is a plain text, `words` is that text,
     case-folded with `folds`; otherwise `words` is None."""
@@ -43,10 +51,7 @@ class Pattern(NamedTuple):
 
     def _matching(self, text: str) -> Iterator[TextLine]:
         search = self.regex.search
-        lines = text.split("\n")
-        if not lines[-1]:
-            lines.pop()  # the text ends with a line feed, or is empty
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(split_lines(text), 1):
             stripped = line.removesuffix("\r")
             if search(stripped):
                 yield TextLine(number, stripped)

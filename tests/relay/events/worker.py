@@ -31,7 +31,7 @@ async def note(tx: Tx, events: Sequence[Logged]) -> None:
 
 async def follow(db: Database) -> None:
     following = Followers(db)
-    following.register("note", note, KINDS)
+    following.register("note", note, KINDS, followers.BATCH_SIZE)
     await following.start()
 
 

@@ -101,5 +101,10 @@ def test_a_file_without_json_in_its_name_keeps_a_document_json(svc: Svc) -> None
     assert content == {"tasks": ["one", "two", "three"]}
     Path("edited").write_text("no JSON")
     told = svc("doc", "edit", made, "-F", "edited")
-    assert (told.code, "the document Plan is JSON: write JSON" in told.err) == (2, True)
+    assert (told.code, "the document Plan is JSON: write an object" in told.err) == (2, True)
     assert json.loads(svc("doc", "view", made, "--json", "content").out)["content"] == content
+    Path("word.json").write_text('"one word"')
+    Path("word").write_text('"one word"')
+    for file in ("word.json", "word"):
+        told = svc("doc", "edit", made, "-F", file)
+        assert (told.code, "a JSON string, which would make a text of it" in told.err) == (2, True)

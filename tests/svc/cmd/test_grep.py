@@ -294,6 +294,7 @@ def test_lines_around_a_match_are_printed_as_git_prints_them(folder: Svc) -> Non
         "src/main.py:4:# no end: main\n"
     )
     assert folder("grep", "-A", "1", "-L", "1", "main").out == "README.md:2:2 main\nREADME.md-3-3\n"
+    assert folder("grep", "-C", "1", "-A", "0", "6", "README.md").out == "README.md-5-5\nREADME.md:6:6 main\n"
     assert folder("grep", "-B", "1", "6", "README.md").out == "README.md-5-5\nREADME.md:6:6 main\n"
     for words in (("-l",), ("-c",), ("--json",)):
         told = folder("grep", "-C", "1", *words, "main")

@@ -32,6 +32,7 @@ def test_each_event_says_who_did_what() -> None:
     )
     assert said("proposal.auto_drop", None, reason="a_new_one").endswith("dropped: a new one")
     assert said("review.request", account_id="x") == "@bob ◇ asked somebody for a review"
+    assert said("review.unrequest", account_id="b") == "@bob ◇ no longer asks @bob for a review"
     assert said("thread.resolve", thread="t") == "@bob ✓ resolved a thread"
     assert said("thread.create", thread="t") == "@bob ◇ commented on a line"
     assert said("issue.close", proposal=4) == "@bob ✓ closed it by merging #4"

@@ -225,3 +225,19 @@ def test_a_caller_with_a_deadline_waits_until_then() -> None:
     ):
         Http(server.origin).send(node.VERSION)
     assert server.asked == 0
+
+
+def test_a_server_has_all_its_time_after_a_slow_upload(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last byte leaves late; the wait for the answer begins then."""
+    clock, pending = [0.0], [1000]
+
+    def receive(seconds: float) -> bytes:
+        clock[0] += silence.SILENT_SECONDS if seconds > silence.AT_ONCE else seconds
+        if clock[0] >= silence.ANSWER_SECONDS + 60:
+            return b"answer"
+        pending[0] = 0 if clock[0] >= silence.ANSWER_SECONDS - 1 else pending[0] - 1
+        raise httpcore.ReadTimeout
+
+    monkeypatch.setattr(silence, "SILENT_SECONDS", 8.0)
+    monkeypatch.setattr(silence, "monotonic", lambda: clock[0])
+    assert silence.read(receive, lambda: pending[0], lambda: True) == b"answer"
