@@ -31,10 +31,10 @@ class BeginEdit(FileView):
             self.of.say(why, "warn")
             return
         read = contents.protections(self.of.repo.id)
-        known = self.svc.client.read_cached(read) is not None
+        has_rules = self.svc.client.read_cached(read) is not None
 
         def edit_offline(error: BaseException) -> None:
-            if not known:
+            if not has_rules:
                 self._edit_unless_refused(())
 
         self.of.hold_keys(READING_SECONDS)
