@@ -111,10 +111,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(path.REMOVE, "remove the rule for «{path}»", "«{path}» has no rule of its own any more"),
     Action(listing.SET, "list as {name}", "listed as {name}"),
     Action(listing.REMOVE, "remove the listing", "not listed any more"),
-    Action(protection.SET, "protect branches {pattern}", "branches {pattern} are protected"),
-    Action(
-        protection.CLEAR, "remove the rule for branches {pattern}", "branches {pattern} have no rule any more"
-    ),
+    Action(protection.SET, "protect branches {pattern}", "the rule for {pattern} is saved"),
+    Action(protection.CLEAR, "remove the rule for branches {pattern}", "the rule for {pattern} is removed"),
     Action(webhook.EDIT, "change a webhook", "webhook: {changes}"),
     Action(webhook.DELETE, "delete a webhook", "webhook deleted"),
     Action(webhook.PING, "ping a webhook", "ping sent to the webhook"),
