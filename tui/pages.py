@@ -75,6 +75,24 @@ class Page(NamedTuple):
     words: Sequence[str] = ()
 
 
+def page_of(
+    repo: Repo,
+    title: str,
+    lines: Sequence[str] = (),
+    choices: Sequence[Choice] = (),
+    search: Callable[[str], Page] | None = None,
+    *,
+    text: bool = False,
+    commands: Sequence[str] = (),
+    words: Sequence[str] = (),
+    **more: str,
+) -> Page:
+    """Returns a page about a repository, to which the commands that are typed there belong. `more`: its facts
+    other than the repository."""
+    facts = {"repo": repo.full_name, **more}
+    return Page(title, lines, choices, search, text, facts, commands, words)
+
+
 class Pages:
     """Makes the pages of the line mode. `read`: makes a request and returns its answer. `now`: returns the
     time in seconds since 1970. `account`: the handle of who is signed in, "" if nobody is."""
@@ -125,12 +143,13 @@ class Pages:
             *_text(issue.body),
             *self._comments(self._read(contents.comments(repo.id, number))),
         ]
-        return Page(
+        return page_of(
+            repo,
             f"#{number} {safe(issue.title)}",
             lines,
             _choices_of(self._acts.of_issue(repo, issue)),
             text=True,
-            facts={"repo": repo.full_name, "issue": str(number)},
+            issue=str(number),
             commands=OF_ISSUE if self._acts.of_issue(repo, issue) else (),
         )
 
@@ -182,12 +201,13 @@ class Pages:
         choices += _choices_of(offers)
         if self._acts.may_merge(repo, proposal):
             choices.append(Choice("merge", partial(self._merge, repo, number)))
-        return Page(
+        return page_of(
+            repo,
             f"#{number} {safe(proposal.title)}",
             lines,
             choices,
             text=True,
-            facts={"repo": repo.full_name, "pr": str(number)},
+            pr=str(number),
             commands=OF_PROPOSAL if offers else (),
         )
 
@@ -195,14 +215,15 @@ class Pages:
         """Returns the page with the ways to merge a proposal. Once it is merged, or closed, the page says
         so."""
         proposal: Proposal = self._read(contents.proposal(repo.id, number))
-        facts = {"repo": repo.full_name, "pr": str(number)}
         if not self._acts.may_merge(repo, proposal):
             state = state_of_proposal(proposal.state, proposal.draft)
-            return Page(f"merge of #{number}", [f"#{number} is {state}"], facts=facts)
+            return page_of(repo, f"merge of #{number}", [f"#{number} is {state}"], pr=str(number))
         offers = _choices_of(self._acts.of_merge(repo, proposal))
         way_out = [conflict_way_out(proposal)] if proposal.merge_state == "conflicts" else []
         lines = [*says_merge(proposal), *way_out]
-        return Page(f"merge of #{number} {safe(proposal.title)}", lines, offers, text=True, facts=facts)
+        return page_of(
+            repo, f"merge of #{number} {safe(proposal.title)}", lines, offers, text=True, pr=str(number)
+        )
 
     def _talk(self, repo: Repo, proposal: Proposal, threads: Sequence[Thread]) -> list[str]:
         """Returns the comments, the reviews, and what else happened to a proposal, in order of time."""
@@ -225,31 +246,33 @@ class Pages:
     def _changes(self, repo: Repo, proposal: Proposal) -> Page:
         base = proposal.merge_base or proposal.base_seal
         compare: Compare = self._read(contents.changes(repo.id, base, proposal.head_seal))
-        return Page(
+        return page_of(
+            repo,
             f"#{proposal.number}, {count_files(len(compare.files))}",
             changed_lines(compare),
             _choices_of(self._acts.of_changes(repo, proposal, compare.files)),
             text=True,
-            facts={"repo": repo.full_name, "pr": str(proposal.number)},
+            pr=str(proposal.number),
         )
 
     def _thread(self, repo: Repo, proposal: Proposal, id: str) -> Page:
         threads: list[Thread] = self._read(contents.threads(repo.id, proposal.number))
         thread = next((thread for thread in threads if thread.id == id), None)
         if thread is None:
-            return Page("thread", ["it is no longer there"])
+            return page_of(repo, "thread", ["it is no longer there"], pr=str(proposal.number))
         suggestion = thread.suggestion
         lines = [
             f"{thread.state}, on {safe(thread.path)}, lines {thread.start}-{thread.end}, {thread.side} side",
             *self._comments(thread.comments),
             *(["suggested lines:", *_code(suggestion.text)] if suggestion is not None else []),
         ]
-        return Page(
+        return page_of(
+            repo,
             f"thread by {_who(thread)}",
             lines,
             _choices_of(self._acts.of_thread(repo, proposal, thread)),
             text=True,
-            facts={"repo": repo.full_name, "pr": str(proposal.number)},
+            pr=str(proposal.number),
             commands=[f"pr apply {proposal.number} {safe(id)}"] if suggestion is not None else (),
         )
 
@@ -264,20 +287,20 @@ class Pages:
             Choice(
                 f"{safe(run.name)} {_outcome(run)}  on {safe(run.branch)} {run.seal_id[:8]}, attempt "
                 f"{run.attempt}  {self._ago(run.created_at)}",
-                partial(self.run, run),
+                partial(self.run, repo, run),
             )
             for run in self._read(contents.runs(repo.id))
         ]
-        return Page(f"Runs of {safe(repo.full_name)}, {len(choices)}", lines, choices)
+        return page_of(repo, f"Runs of {safe(repo.full_name)}, {len(choices)}", lines, choices)
 
-    def run(self, run: Run) -> Page:
+    def run(self, repo: Repo, run: Run) -> Page:
         lines = [
             f"{_outcome(run)}, attempt {run.attempt} on {run.seal_id[:8]} of {safe(run.branch)}",
             f"recorded by {_handle(run.reported_by)} {self._ago(run.created_at)}",
             *_text(run.summary or ""),
             *([safe(run.details_url)] if run.details_url else []),
         ]
-        return Page(f"run of {safe(run.name)}", lines, text=True)
+        return page_of(repo, f"run of {safe(run.name)}", lines, text=True)
 
     def releases(self, repo: Repo) -> Page:
         releases: list[Release] = self._read(contents.releases(repo.id))
@@ -289,7 +312,7 @@ class Pages:
             )
             for release in releases
         ]
-        return Page(f"Releases of {safe(repo.full_name)}, {len(releases)}", (), choices)
+        return page_of(repo, f"Releases of {safe(repo.full_name)}, {len(releases)}", (), choices)
 
     def release(self, repo: Repo, release: Release) -> Page:
         lines = [
@@ -298,7 +321,7 @@ class Pages:
             *_text(release.notes),
             *(f"file {safe(asset.name)}, {asset.size:,} bytes" for asset in release.assets),
         ]
-        return Page(f"release {safe(release.version)}", lines, text=True)
+        return page_of(repo, f"release {safe(release.version)}", lines, text=True)
 
     # --- what concerns the repository
 
@@ -308,7 +331,7 @@ class Pages:
         lines = [f"advisory {safe(advisory.id)}: {safe(advisory.summary)}" for advisory in advisories]
         lines.append("franking evidence: not in this version of svc")
         lines += [f"rule for branches {safe(rule.pattern)}" for rule in rules]
-        return Page(f"Security: {len(advisories)} advisories, {len(rules)} rules", lines)
+        return page_of(repo, f"Security: {len(advisories)} advisories, {len(rules)} rules", lines)
 
     def insights(self, repo: Repo, seal: str | None) -> Page:
         dependencies = self._read(contents.dependencies(repo.id, seal)).items if seal is not None else []
@@ -320,7 +343,9 @@ class Pages:
             for dependency in dependencies
         ]
         lines += [f"needed by {safe(dependent.full_name)}" for dependent in dependents]
-        return Page(f"Insights: {len(dependencies)} dependencies, {len(dependents)} dependents", lines)
+        return page_of(
+            repo, f"Insights: {len(dependencies)} dependencies, {len(dependents)} dependents", lines
+        )
 
     def settings(self, repo: Repo) -> Page:
         """Returns the page with the settings of a repository. It can only be read. The user changes settings
@@ -360,7 +385,7 @@ class Pages:
             f"  archived: {'yes' if now.archived else 'no'}",
             "change them with commands, such as :repo edit --description TEXT",
         ]
-        return Page(f"Settings of {safe(now.full_name)}", lines)
+        return page_of(now, f"Settings of {safe(now.full_name)}", lines)
 
     def _access(self, repo: Repo) -> list[str]:
         people = self._read_allowed(repo, "collaborator.list", contents.collaborators(repo.id))
@@ -422,12 +447,12 @@ def _filter_page(
     lines = [f"filter: {typed}" if typed else f"/ takes {' '.join(words)}"]
     if not matching:
         lines.append(f"no {what.lower()} match; / lists all" if typed else f"no {what.lower()}")
-    return Page(
+    return page_of(
+        repo,
         f"{what} of {safe(repo.full_name)}, {len(matching)}",
         lines,
         [*matching, *offers],
         search,
-        facts={"repo": repo.full_name},
         words=words,
     )
 
@@ -436,7 +461,13 @@ def changed_lines(compare: Compare) -> list[str]:
     """Returns the changed files of a comparison as lines of text."""
     from tui.widgets.patch import Patches
 
-    return ["".join(text for text, _ in item.left).replace("−", "-") for item in Patches(compare.files)]
+    return ["".join(_plain(*part) for part in item.left) for item in Patches(compare.files)]
+
+
+def _plain(text: str, role: str) -> str:
+    """Returns the text of a part. The number of deleted lines has a hyphen for its sign; code stays as it
+    is."""
+    return text.replace("−", "-") if role == "bad" else text
 
 
 def _choices_of(offers: Iterable[Offer]) -> list[Choice]:

@@ -26,7 +26,7 @@ from tui import contents, reads
 from tui.client import Client, sentence
 from tui.commands import SEAL, Commands, known_values, parse_values, words_of
 from tui.page_acts import Act, Missing
-from tui.pages import OF_REPO, Choice, Page, Pages, changed_lines, count_files
+from tui.pages import OF_REPO, Choice, Page, Pages, changed_lines, count_files, page_of
 from tui.reads import Read
 from tui.screens.code.words import counts, describe_listing
 from tui.text import ago, lines_of, safe
@@ -133,9 +133,10 @@ class LineMode:
         head = next((ref.head for ref in refs if ref.name == repo.default_branch), None)
         if head is None:
             lines = [*self._about(repo), "nothing is sealed yet"]
-            return Page(safe(repo.full_name), lines, self._pages.of(repo, None))
+            return page_of(repo, safe(repo.full_name), lines, self._pages.of(repo, None))
         seal = head
-        return Page(
+        return page_of(
+            repo,
             f"{safe(repo.full_name)}, {safe(repo.default_branch)} at {seal[:8]}",
             self._about(repo),
             [
@@ -143,7 +144,6 @@ class LineMode:
                 Choice("history", lambda: self.history(repo)),
                 *self._pages.of(repo, seal),
             ],
-            facts={"repo": repo.full_name},
             commands=OF_REPO,
         )
 
@@ -168,12 +168,12 @@ class LineMode:
                 choices.append(Choice(f"{name}/", partial(self.folder, repo, seal, entry.path)))
             else:
                 choices.append(Choice(name, partial(self.file, repo, seal, entry.path)))
-        return Page(
+        return page_of(
+            repo,
             safe(folder) + "/" if folder else "files",
             (),
             choices,
             partial(self._search_paths, repo, seal, folder),
-            facts={"repo": repo.full_name},
         )
 
     def _search_paths(self, repo: Repo, seal: str, folder: str, text: str) -> Page:
@@ -190,20 +190,18 @@ class LineMode:
             if sought in path.removeprefix(prefix).casefold()
         ]
         title = f"{safe(prefix) or 'files'} with {safe(text)}, {len(choices)}"
-        return Page(
-            title, [] if choices else ["no path has it; / lists all"], choices, facts={"repo": repo.full_name}
-        )
+        return page_of(repo, title, [] if choices else ["no path has it; / lists all"], choices)
 
     def file(self, repo: Repo, seal: str, path: str) -> Page:
         blob = self._read(contents.file(repo.id, seal, path))
         if blob.encoding != "utf-8" or blob.content is None:
-            return Page(safe(path), [f"{blob.size:,} bytes, not text"], facts={"repo": repo.full_name})
+            return page_of(repo, safe(path), [f"{blob.size:,} bytes, not text"])
         lines = lines_of(blob.content)
-        return Page(
+        return page_of(
+            repo,
             f"{safe(path)}, {len(lines)} line{'' if len(lines) == 1 else 's'}",
             [safe(line) for line in lines],
             text=True,
-            facts={"repo": repo.full_name},
             commands=[safe(f"{name} {shlex.quote(path)}") for name in ("blame", "log")],
         )
 
@@ -217,17 +215,18 @@ class LineMode:
             )
             for seal in seals
         ]
-        return Page("history", (), choices)
+        return page_of(repo, "history", (), choices)
 
     def seal(self, repo: Repo, seal: SealSummary) -> Page:
         compare = self._read(contents.changes_made(repo.id, seal.id))
         who = f"by @{safe(seal.provenance.who.handle or '?')} {ago(seal.created_at, self._now())}"
         message = [safe(line) for line in seal.message.strip().split("\n")]
-        return Page(
+        return page_of(
+            repo,
             f"seal {seal.id[:8]}, {count_files(len(compare.files))}",
             [*message, who, *changed_lines(compare)],
             text=True,
-            facts={"repo": repo.full_name, SEAL: seal.id},
+            seal=seal.id,
         )
 
     def _visit(self, page: Page, visit: Visit) -> Callable[[], Page] | str | None:
@@ -257,7 +256,9 @@ class LineMode:
                 opened, act = printed.choices[number - 1].page, printed.choices[number - 1].act
                 if opened is not None:
                     return opened
-                if act is not None and self._do(act):
+                if act is None:
+                    self._say("there is nothing to open")
+                elif self._do(act):
                     visit.before = printed.texts
                     return CHANGED
             else:
@@ -380,9 +381,8 @@ class LineMode:
         """Returns the text that the user types. Returns None if they leave it, or if the input ends."""
         if not missing.several:
             self._say(f"{missing.words}:")
-            return (
-                self._in.readline().rstrip("\n") or None if missing.required else self._in.readline().strip()
-            )
+            typed = self._in.readline()
+            return typed.rstrip("\r\n") if typed else None
         self._say(f"{missing.words}; a line with only a dot ends it, a line with only ! leaves it:")
         lines: list[str] = []
         while typed := self._in.readline():

@@ -103,6 +103,7 @@ class SignIn(Card):
         self._doing = ""  # what the app waits for
         self._at: Hashable = way or BROWSER  # the row of the way that was begun last
         self._stopped = threading.Event()  # of the attempt that runs
+        self._comparing = False  # whether the user is asked to compare digits
 
     def content(self) -> ComposeResult:
         yield Lines(id="ways")
@@ -121,6 +122,8 @@ class SignIn(Card):
 
     def on_resize(self) -> None:
         super().on_resize()
+        key = self.query_one(Lines).key if self.has_widgets and not self._doing else None
+        self._at = key if key is not None else self._at  # the cursor stays
         self.paint()
 
     def on_unmount(self) -> None:
@@ -288,7 +291,7 @@ class SignIn(Card):
         )
 
     def _show_approval(self, stopped: threading.Event, approval: Approval) -> None:
-        if stopped is self._stopped and self.is_attached:
+        if self._goes_on(stopped):
             self._approval, self._doing = approval, "waiting until you approve it there; esc stops"
             self.paint()
             self.show_frame()
@@ -304,7 +307,7 @@ class SignIn(Card):
             lambda error: self._refuse_key(error, code),
         )
 
-    def _refuse_key(self, error: SvcError, code: str) -> None:
+    def _refuse_key(self, error: SvcError | OSError, code: str) -> None:
         """Say why the key of this machine does not sign in. If the account does not know it, ask for a
         code."""
         if isinstance(error, NotFound):
@@ -334,7 +337,7 @@ class SignIn(Card):
 
         def compare(digits: str, account: str) -> bool:
             answers: SimpleQueue[bool] = SimpleQueue()
-            self.svc.later(lambda: self._compare(digits, account, answers.put))
+            self.svc.later(lambda: self._compare(stopped, digits, account, answers.put))
             sleep = _sleep_until(stopped)
             while True:
                 try:
@@ -349,16 +352,26 @@ class SignIn(Card):
             lambda: pairing.join(text, self._sessions, "", compare, sleep=_sleep_until(stopped)),
         )
 
-    def _compare(self, digits: str, account: str, answer: Callable[[bool], None]) -> None:
-        """Ask whether the other device shows the same digits."""
+    def _compare(
+        self, stopped: threading.Event, digits: str, account: str, answer: Callable[[bool], None]
+    ) -> None:
+        """Ask whether the other device shows the same digits. Does nothing if the attempt has ended."""
+        if not self._goes_on(stopped):
+            return
+
+        def done(same: bool) -> None:
+            self._comparing = False
+            answer(same)
+
+        self._comparing = True
         words = (
             f"Does the other device show {digits[:3]} {digits[3:]}? Then this machine joins the account "
             f"{safe(account)}."
         )
         self.ask(
             "",
-            lambda typed: answer(typed.strip().lower() == "y"),
-            on_leave=lambda: answer(False),
+            lambda typed: done(typed.strip().lower() == "y"),
+            on_leave=lambda: done(False),
             answers=YES_OR_NO,
             question=PromptQuestion(words),
         )
@@ -370,7 +383,7 @@ class SignIn(Card):
         stopped: threading.Event,
         doing: str,
         sign_in: Callable[[], Session],
-        refused: Callable[[SvcError], None] | None = None,
+        refused: Callable[[SvcError | OSError], None] | None = None,
     ) -> None:
         """Sign in on a thread. `stopped`: ends the attempt once it is set. `doing`: what the card shows
         meanwhile. `refused`: called with the reason if the sign-in fails. Without it, the card says the
@@ -384,7 +397,7 @@ class SignIn(Card):
                 session = sign_in()
             except KeyboardInterrupt:  # what `_sleep_until` raises
                 return
-            except SvcError as error:
+            except (SvcError, OSError) as error:  # the session is written to a file
                 failure = error
                 self.svc.later(lambda: self._fail(stopped, failure, refused))
             else:
@@ -392,10 +405,17 @@ class SignIn(Card):
 
         self.app.run_worker(work, thread=True, group="sign in", exit_on_error=False)
 
+    def _goes_on(self, stopped: threading.Event) -> bool:
+        """Returns whether the card still waits for this attempt. `stopped`: what ends the attempt."""
+        return stopped is self._stopped and not stopped.is_set() and self.is_attached
+
     def _fail(
-        self, stopped: threading.Event, error: SvcError, refused: Callable[[SvcError], None] | None
+        self,
+        stopped: threading.Event,
+        error: SvcError | OSError,
+        refused: Callable[[SvcError | OSError], None] | None,
     ) -> None:
-        if stopped is not self._stopped or not self.is_attached:
+        if not self._goes_on(stopped):
             return
         self._end()
         if refused is None:
@@ -411,6 +431,9 @@ class SignIn(Card):
     def _end(self) -> None:
         """Show the ways again, because the attempt has ended."""
         self._stopped.set()
+        if self._comparing:
+            self._comparing = False
+            self._remove_prompt(self.query_one(Lines))
         self._doing, self._approval = "", None
         self.paint()
         self.show_frame()
@@ -439,8 +462,10 @@ def _make_rows(name: str, value: str, role: str, width: int) -> list[Item]:
     ]
 
 
-def _words_of(error: SvcError) -> str:
+def _words_of(error: SvcError | OSError) -> str:
     """Returns the sentence about an error, with ways of the card in place of commands to sign in."""
+    if isinstance(error, OSError):
+        return f"this machine cannot keep the session: {error.strerror or type(error).__name__}"
     words = re.sub(r"run :login --device-key .*--pair CODE", "choose code here", sentence(error))
     return re.sub(r"run :login\b.*", "choose browser here", words)
 

@@ -604,6 +604,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
 
     def _show_content(self, blob: Blob, text: Sequence[tuple[Part, ...]]) -> None:
         """Show the content of a file in the way that fits it. `text`: its lines, if it is a text."""
+        self._text = text
         if self.show_picture(blob):
             self._title("picture")
         elif blob.content is None and blob.size:
@@ -616,7 +617,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
     def _show_size(self, blob: Blob) -> None:
         """Show the size of a file that is too large for an answer of the server."""
         row = f"{size(blob.size)} · too large to show; pull it, and any program opens it"
-        self.query_one("#file", Lines).show([Item(1, ((row, "dim"),))])
+        self.query_one("#file", Lines).show([Item(None, ((row, "dim"),))])
         self._title(size(blob.size))
 
     def _show_bytes(self, blob: Blob) -> None:

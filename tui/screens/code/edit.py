@@ -11,6 +11,7 @@ from textual.events import Key
 
 from localstore.agent.talk import PersonOnBranch
 from localstore.core.lane.crdt import Delta
+from localstore.core.numbers import whole_number
 from tui.actions import spell_key
 from tui.listening.writing import AgentEvent, Writing
 from tui.machine import Machine
@@ -295,8 +296,9 @@ class Edit(Over):
 
     def _go_to_line(self, typed: str) -> None:
         count = self._area.document.line_count
-        if typed.strip().isdecimal():
-            self._area.move_cursor((min(max(int(typed), 1), count) - 1, 0), center=True)
+        number = whole_number(typed.strip())
+        if number is not None:
+            self._area.move_cursor((min(max(number, 1), count) - 1, 0), center=True)
         elif typed.strip():
             self.say(f"{typed} is not the number of a line", "warn")
 

@@ -142,7 +142,7 @@ class CommandLine(Card):
 
     def _list_candidates(self, line: str) -> None:
         before = self.title_parts()
-        self._line = line.lstrip().removeprefix("svc ") if line.startswith("svc ") else line.lstrip()
+        self._line = line.lstrip().removeprefix("svc ").lstrip()
         if self.title_parts() != before:
             self.show_frame()
         candidates = self._candidates()
@@ -161,7 +161,8 @@ class CommandLine(Card):
             self._list_candidates(prompt.value)
 
     def _candidates(self) -> list[Item]:
-        words = self._line.split(" ")
+        *before, typed = self._line.split(" ")
+        words = [*filter(None, before), typed]  # two blanks are no word between them
         path = self._commands.path_in(words)
         if path and len(words) > len(path.split()):
             return self._of_command(path, words)

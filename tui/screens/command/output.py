@@ -132,7 +132,7 @@ class Command:
         expected = name if by_name else "y"
 
         def answer(typed: str) -> None:
-            if typed.strip() == expected or typed.strip().lower() == expected:
+            if (typed.strip() if by_name else typed.strip().lower()) == expected:
                 confirmed()
             else:
                 refused()
@@ -231,12 +231,13 @@ def _ask_first(
     app: AskedApp, screen: Base, command: Command, doing: str, ended: Callable[[bool], None]
 ) -> None:
     """Ask the question of a command, and run the command without leaving the screen once it is confirmed."""
+
+    def refused() -> None:
+        screen.say(NOTHING_DONE, "dim")
+        ended(False)
+
     screen.say("")
-    command.ask_on(
-        screen,
-        lambda: run_here(app, screen, command.with_yes(), doing, ended),
-        lambda: screen.say(NOTHING_DONE, "dim"),
-    )
+    command.ask_on(screen, lambda: run_here(app, screen, command.with_yes(), doing, ended), refused)
 
 
 class Output(Over):

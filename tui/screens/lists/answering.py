@@ -147,7 +147,7 @@ def _ends(invite: Invite, now: float) -> list[Fact]:
     """Returns rows that say how long an invitation can be answered."""
     seconds = datetime.fromisoformat(invite.expires_at).timestamp() - now
     days, hours = int(seconds // DAY), int(seconds % DAY // 3600)
-    words = f"{days} day{'' if days == 1 else 's'}" if days else f"{hours} h"
+    words = f"{days} day{'' if days == 1 else 's'}" if days else f"{hours} h" if hours else "less than 1 h"
     lasts: Part = (f"{words} left", "text" if days else "warn") if seconds > 0 else ("over", "bad")
     return fact_rows("stands until", [(invite.expires_at[:10], "text")], [lasts])
 

@@ -242,20 +242,21 @@ def preview_item(panes: Answered, item: InboxItem) -> None:
         Glance(panes, item.id, repo.id, [*words, (("", "text"),)]).begin()
 
 
-def open_item(screen: Answered, item: InboxItem) -> None:
+def open_item(screen: Answered, item: InboxItem) -> bool:
     """Open a row of the inbox. If the row needs an answer, let the user choose one. Otherwise show its issue,
-    proposal or repository, and mark the row as read."""
+    proposal or repository, and mark the row as read. Returns whether it was marked."""
     from tui.screens.lists.answering import ask_for_answer
 
     if ask_for_answer(screen, item, lambda: open_subject(screen.svc, item)):
-        return
+        return False
     if item.repo is None:
         screen.say(f"{safe(item.subject.title)}: {safe(describe(item))}")
-    else:
-        if item.unread:
-            screen.stale = True  # it is read when the user comes back
-            screen.svc.act(inboxes.UPDATE, InboxState(state="read"), about=_about(item), id=item.id)
-        open_subject(screen.svc, item)
+        return False
+    if item.unread:
+        screen.stale = True  # it is read when the user comes back
+        screen.svc.act(inboxes.UPDATE, InboxState(state="read"), about=_about(item), id=item.id)
+    open_subject(screen.svc, item)
+    return item.unread
 
 
 def opening(item: InboxItem, given: Part | None = None) -> Action:
@@ -398,7 +399,8 @@ class Inbox(Answered):
             self.listed.empty = NO_NEWS if self.svc.client.account else SIGNED_OUT
         elif not rows:
             rows += [Item(None, row) for row in self.first_steps()[1]]
-        rows += [Item(None, ((f"⋯ queued  {words}", "warn"),)) for words in self.svc.describe_queue("/inbox")]
+        queued = self.svc.describe_queue("/inbox")
+        rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
         self.query_one("#inbox", Lines).show(sequence(rows))
         self.show_frame()
         self.rest()
@@ -423,8 +425,9 @@ class Inbox(Answered):
         """Ask whether to mark all listed rows as done, and mark them. Rows that wait for the user are left
         out."""
         proposals = self.find_proposals(self._items)
-        chosen = [item for item in self._items if section_of(item, proposals.get(item.id)) != "Needs me"]
-        stays = len(self._items) - len(chosen)
+        listed = [item for item in self._items if item.id not in self.given]
+        chosen = [item for item in listed if section_of(item, proposals.get(item.id)) != "Needs me"]
+        stays = len(listed) - len(chosen)
         staying = f"{stays} that need{'s' if stays == 1 else ''} you stay{'s' if stays == 1 else ''}"
         if not chosen:
             self.say("each of these waits for you; x marks one as done" if stays else "there is none", "warn")
@@ -459,8 +462,5 @@ class Inbox(Answered):
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         item = self._of(self.listed.key)
-        if item is None:
-            return
-        if item.unread and item.subject.number is not None:
+        if item is not None and open_item(self, item):
             self._undone = [item]
-        open_item(self, item)

@@ -3,7 +3,7 @@ of one run."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -56,13 +56,22 @@ def change_label(action: Action, run: Run | None) -> str:
     return action.label
 
 
-def rerun(on: Base, repo: Repo, run: Run) -> None:
-    """Ask the server for another attempt of a completed run."""
+def newest_attempt(run: Run, listed: Iterable[Run]) -> Run:
+    """Returns the newest attempt of a check on a seal. `run`: any attempt of this check on this seal.
+    `listed`: runs of the repository."""
+    attempts = [other for other in listed if (other.name, other.seal_id) == (run.name, run.seal_id)]
+    return max((run, *attempts), key=lambda other: other.attempt)
+
+
+def rerun(on: Base, repo: Repo, run: Run, newest: Run) -> bool:
+    """Ask the server for another attempt of a completed run. `newest`: the newest attempt of its check on
+    its seal. Returns False if the run is not completed, and nothing was sent."""
     if run.status != "completed":
         on.say(f"{run.name} is not completed; x cancels it", "warn")
-        return
+        return False
     on.svc.act(runs.RERUN, about=repo.full_name, id=repo.id, run=run.id)
-    on.say(f"asked for attempt {run.attempt + 1} of {run.name}")
+    on.say(f"asked for attempt {newest.attempt + 1} of {run.name}")
+    return True
 
 
 def cancel(on: Base, repo: Repo, run: Run) -> None:
@@ -258,7 +267,7 @@ class Workflows(Split):
 
     def do_rerun(self) -> None:
         if (run := self._run) is not None:
-            rerun(self.of, self.of.repo, run)
+            rerun(self.of, self.of.repo, run, newest_attempt(run, self._runs.values()))
 
     def do_cancel(self) -> None:
         if (run := self._run) is not None:
@@ -330,7 +339,7 @@ class RunScreen(SplitScreen, LeadsToTabs):
         self._runs = runs
         opened = self._run
         if self._attempts and opened is not None:
-            newest = self._newest(opened)
+            newest = newest_attempt(opened, self._runs)
             if newest.attempt > self._attempts:
                 self._attempts = 0
                 current = self._current
@@ -449,16 +458,13 @@ class RunScreen(SplitScreen, LeadsToTabs):
         if isinstance(event.key, tuple) and event.key[0] in ("check", "run") and run is not None:
             self._take(run)
 
-    def _newest(self, run: Run) -> Run:
-        """Returns the newest attempt of a check on a seal. `run`: any attempt of this check on this seal."""
-        attempts = [other for other in self._runs if (other.name, other.seal_id) == (run.name, run.seal_id)]
-        return max(attempts, key=lambda other: other.attempt, default=run)
-
     def do_rerun(self) -> None:
         run = self._current
-        if run is not None:
-            self._run, self._run_id, self._attempts = run, run.id, self._newest(run).attempt
-            rerun(self, self.repo, run)
+        if run is None:
+            return
+        newest = newest_attempt(run, self._runs)
+        if rerun(self, self.repo, run, newest):
+            self._run, self._run_id, self._attempts = run, run.id, newest.attempt
 
     def do_copy(self) -> None:
         run = self._current or self._run

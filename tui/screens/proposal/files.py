@@ -106,7 +106,7 @@ class Files(ChangedFiles, Remarking):
         if action.id == "resolve" and thread is not None and thread.state != "open":
             return f"{action.command} --reopen"
         if action.id == "comment" and thread is not None:
-            return ""  # no command answers in a thread
+            return "svc pr comment {n} --thread {thread} -b TEXT"
         return super().command_of(action)
 
     def title_parts(self) -> Sequence[Part]:

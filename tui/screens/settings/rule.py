@@ -32,6 +32,7 @@ FIELDS = (
     *(Field(flag, label, "flag") for flag, label in FLAGS.items()),
 )
 BEFORE = {APPROVALS: "A merge needs", "lock_writes": "Writing and deleting"}  # headings above fields
+UNREAD = "not read yet"
 NO_CHECK = "no check is required yet"
 BLANK: tuple[Part, ...] = (("", "text"),)
 
@@ -76,8 +77,8 @@ class RuleScreen(SplitScreen):
         super().__init__()
         self.repo, self.pattern, self._rule = repo, pattern, rule
         self._exists = isinstance(rule, Protection)
-        self._checks: list[Check] = []
-        self._branches: list[str] = []
+        self._checks: list[Check] | None = None  # until they are read
+        self._branches: list[str] | None = None  # the same
         self.form = _RuleForm(FIELDS, self._fault)
         self._kept = FormDrafts()
 
@@ -193,10 +194,10 @@ class RuleScreen(SplitScreen):
             self.paint()
 
     def _matching(self) -> list[str]:
-        return [name for name in self._branches if branch_pattern.matches(self.pattern, name)]
+        return [name for name in self._branches or () if branch_pattern.matches(self.pattern, name)]
 
     def _matching_words(self) -> str:
-        return ", ".join(self._matching()) or "none"
+        return UNREAD if self._branches is None else ", ".join(self._matching()) or "none"
 
     def preview_of(self, key: Hashable) -> None:
         """Show what the row with this key means."""
@@ -220,6 +221,8 @@ class RuleScreen(SplitScreen):
 
     def _check_rows(self, width: int) -> list[tuple[Part, ...]]:
         """Returns rows with the names of the required checks."""
+        if self._checks is None:
+            return [((UNREAD, "dim"),)]
         required = [check.name for check in self._checks if check.enabled]
         if not required:
             return fold([(f"! {NO_CHECK}, so no merge waits for one: c chooses", "warn")], width)
@@ -256,7 +259,10 @@ class RuleScreen(SplitScreen):
         self.paint()
 
     def do_check(self) -> None:
-        choose_checks(self, self.repo, self._checks)
+        if self._checks is None:
+            self.say("the checks are not read yet; r asks again", "warn")
+        else:
+            choose_checks(self, self.repo, self._checks)
 
     def do_save(self) -> None:
         if self.form.faults():

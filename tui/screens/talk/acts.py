@@ -122,10 +122,12 @@ class Acts(Mixed):
     def act_command(self, action: Action) -> str:
         """Returns the command that does what an action does with the issue or proposal under the cursor as it
         is now."""
-        item = self.chosen.item if self.chosen is not None else None
-        if action.id == "close" and item is not None:
+        about = self.chosen
+        item = about.item if about is not None else None
+        if action.id == "close" and about is not None and item is not None:
             closed = action.command.replace(" close ", " reopen ")
-            return {"open": action.command, "closed": closed}.get(item.state, "")
+            state = self._state_of_one(about, item.state)
+            return {"open": action.command, "closed": closed}.get(state, "")
         if action.id == "assign" and item is not None:
             mine = any(person.handle == self.front.svc.client.account for person in item.assignees)
             return action.command.replace("--add-", "--remove-") if mine else action.command
