@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,10 @@ from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import other, proposal
 from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import api, issue, waiting
+from tui.actions import Action
 from tui.app import SvcApp
+from tui.screens.talk import acts
+from tui.screens.talk.acts import About, Acts
 from tui.widgets.lines import Lines
 
 __all__ = ["issue", "other", "project", "proposal"]
@@ -50,6 +54,21 @@ async def test_an_issue_is_acted_on_in_its_list(issue: str, alice: Svc, open_app
     assert (found["title"], found["state"]) == ("Retry stalls!", "closed")
     assert named(found["labels"], "name") == ["bug"]
     assert named(found["assignees"], "handle") == [me]
+
+
+def test_the_help_names_the_command_that_the_label_stands_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while a change of the state waits to be sent."""
+    about = About("issue", SimpleNamespace(id="r"), 1, SimpleNamespace(state="open"))  # type: ignore[arg-type]
+
+    class OfOne(Acts):
+        front = SimpleNamespace(svc=None)  # type: ignore[assignment]
+        chosen = about
+
+    close = Action("close", ("z",), "close", "svc issue close {n}")
+    for waits, label in (("", "close"), ("closed", "reopen")):
+        monkeypatch.setattr(acts, "waiting_state", lambda *about, waits=waits: waits)
+        of_one = OfOne()
+        assert (of_one.act_label(close), of_one.act_command(close)) == (label, f"svc issue {label} {{n}}")
 
 
 async def test_a_proposal_is_acted_on_in_its_list(proposal: str, alice: Svc, open_app: Open) -> None:

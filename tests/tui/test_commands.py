@@ -91,6 +91,9 @@ async def test_a_command_line_is_completed_and_filled_in(issue: str, alice: Svc,
         assert "issue comment" in text
         text = await press(pilot, *"lo", "tab")
         assert "the number that is shown" in text
+        await press(pilot, "ctrl+u", *"  svc  issue  close  ")
+        await sees(pilot, " svc issue close", "the number that is shown")
+        await press(pilot, "ctrl+u", *"issue close ")
         text = await press(pilot, "tab", *"--re")
         assert "--reason" in text
         text = await press(pilot, "escape", "colon", *"issue comment -b Typed", "enter")
@@ -451,6 +454,14 @@ async def test_a_command_that_needs_a_confirmation_asks_in_a_card(
         assert pilot.app.screen is screen
         assert "nothing was done" in await press(pilot, "n")
         assert "chore" in said("label", "list", "-R", issue)
+        told: list[bool] = []
+        app = pilot.app
+        assert isinstance(app, SvcApp)
+        app.run_here(["label", "delete", "chore", "-R", issue], "deleting", told.append)
+        await sees(pilot, "Deleting label chore")
+        await settle(pilot)
+        assert "nothing was done" in await press(pilot, "n")
+        assert told == [False], "who waits for the command is told"
         await pilot.press("colon", *"label delete chore", "enter")
         await sees(pilot, "Deleting label chore")
         await settle(pilot)
@@ -460,6 +471,10 @@ async def test_a_command_that_needs_a_confirmation_asks_in_a_card(
         await pilot.press("colon", *f"repo delete {issue}", "enter")
         await sees(pilot, "─ svc repo delete ─", f"{issue}. To do")
         assert "nothing was done" in await press(pilot, "y", "enter")
+        await pilot.press("colon", *f"repo delete {issue}", "enter")
+        await sees(pilot, "─ svc repo delete ─", f"{issue}. To do")
+        await settle(pilot)
+        assert "nothing was done" in await press(pilot, *issue.upper(), "enter"), "the name is exact"
         await pilot.press("colon", *f"repo delete {issue}", "enter")
         await sees(pilot, "─ svc repo delete ─", f"{issue}. To do")
         await settle(pilot)

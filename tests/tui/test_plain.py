@@ -7,15 +7,18 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from localstore.core.errors import NotFound
+from localstore.core.model.history import ChangedFile
 from tests.svc.conftest import Answer, Svc
 from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import project
-from tui.pages import Page
+from tui.page_acts import NOTE, Act
+from tui.pages import Choice, Page, changed_lines
 from tui.plain import LineMode, Visit
 from tui.reads import Read
 
@@ -192,6 +195,64 @@ def test_each_newer_page_is_readable_lines(busy: str, typed) -> None:  # type: i
     everything = "".join(said) + out
     assert "\x1b" not in everything
     assert [character for character in everything if ord(character) >= 0x2500] == []
+
+
+def test_what_is_typed_on_a_page_is_about_its_repository(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    menu = typed("1", "q").out
+    for words in ("history", "workflows", "releases", "security", "insights", "settings"):
+        out = typed("1", choice(menu, words), "?", "q").out
+        assert f"; {busy} may be left out" in out, words
+        if words in ("workflows", "releases"):
+            assert f"; {busy} may be left out" in typed("1", choice(menu, words), "1", "?", "q").out, words
+
+
+def test_what_is_typed_on_a_page_without_a_seal_is_about_it(  # type: ignore[no-untyped-def]
+    project: str, alice: Svc, typed
+) -> None:
+    assert alice("repo", "create", "empty").code == 0
+    empty = f"{project.partition('/')[0]}/empty"
+    number = choice(typed("q").out, empty)
+    out = typed(number, "?", ":issue create -t Here", choice(typed(number, "q").out, "issues"), "q").out
+    assert "nothing is sealed yet" in out and f"; {empty} may be left out" in out
+    assert "#1 open  Here" in out
+    assert json.loads(alice("issue", "list", "-R", project, "--json", "number").out) == []
+
+
+def _line_mode(source: str) -> tuple[LineMode, io.StringIO]:
+    out = io.StringIO()
+    return LineMode(_Speaking(), lambda: 0.0, io.StringIO(source, newline=""), out), out  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("source", "run"),
+    [
+        ("", []),
+        ("\n", [["pr", "review", "1", "--approve"]]),
+        ("Good\r\n", [["pr", "review", "1", "--approve", "--body=Good"]]),
+    ],
+)
+def test_the_end_of_the_input_approves_nothing(source: str, run: list[list[str]]) -> None:
+    mode, out = _line_mode(source)
+    ran: list[list[str]] = []
+    mode._run = ran.append  # type: ignore[method-assign]
+    assert mode._do(Act(["pr", "review", "1", "--approve"], (NOTE,))) == bool(run)
+    assert ran == run
+    assert ("nothing was sent" in out.getvalue()) == (not run)
+
+
+def test_a_choice_that_opens_nothing_says_so() -> None:
+    mode, out = _line_mode("1\nq\n")
+    page = Page("Inbox 1", (), [Choice("a row about nothing")])
+    assert mode._visit(page, Visit(lambda: page)) is None
+    assert "there is nothing to open" in out.getvalue()
+
+
+def test_the_code_of_a_change_is_as_it_was_written() -> None:
+    patch = "@@ -1 +1 @@\n-a − b\n+a - b\n"
+    file = ChangedFile(path="−.py", status="modified", patch=patch, binary=False, additions=1, deletions=1)
+    lines = changed_lines(SimpleNamespace(files=[file]))  # type: ignore[arg-type]
+    assert "−.py" in lines[0] and "-1" in lines[0] and "−1" not in lines[0]
+    assert any(line.endswith("a − b") for line in lines), lines
 
 
 class _Speaking:

@@ -23,7 +23,7 @@ from svc.console import Out
 from svc.flows.outbox.actions import open_outbox
 from svc.flows.place.where import Where
 from svc.flows.sign_in import pairing
-from svc.http.session import Sessions
+from svc.http.session import Session, Sessions
 from tests.patience import PATIENCE
 from tests.relay.auth.people import Browser
 from tests.svc.conftest import Svc
@@ -31,7 +31,9 @@ from tests.tui.conftest import shown
 from tests.tui.test_app import Open, press, sees, settle, soon
 from tui.app import SvcApp
 from tui.client import Client
+from tui.screens.sign_in import SignIn
 from tui.sending import Sending
+from tui.widgets.question import Question
 
 APPROVE = "/api/v1/auth/cli/approve"
 
@@ -89,6 +91,54 @@ async def test_a_first_start_without_a_server_signs_in_by_the_key_of_the_machine
         await press(pilot, "ctrl+u", *handle, "enter")
         await soon(pilot, lambda: app.reopens)
     assert (app.reopens_at, app.reopens_with) == (node, f"Signed in to {node[7:]} as {handle}")
+
+
+async def test_a_session_that_cannot_be_written_is_said(
+    open_fresh: Open, handle: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("svc.flows.sign_in.login.by_device_key", refuse)
+    app = open_fresh()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await sees(pilot, "▌browser")
+        app.sign_in()
+        await sees(pilot, "─ Sign in", "▌browser")
+        await press(pilot, "j", "j")
+        await sees(pilot, "▌code")
+        await pilot.resize_terminal(90, 30)
+        await settle(pilot)
+        await sees(pilot, "▌code")  # the cursor stays where it is
+        await press(pilot, "k", "enter", "ctrl+u", *handle, "enter")
+        await sees(pilot, "this machine cannot keep the session: Permission denied", "▌this machine")
+
+
+async def test_what_comes_late_of_a_stopped_attempt_is_not_shown(open_fresh: Open) -> None:
+    app = open_fresh()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await sees(pilot, "▌browser")
+        app.sign_in()
+        await soon(pilot, lambda: isinstance(app.screen, SignIn))
+        await settle(pilot)
+        card = app.screen
+        assert isinstance(card, SignIn)
+        answers: list[bool] = []
+        running, ended = threading.Event(), threading.Event()
+
+        def wait() -> Session:
+            ended.wait(PATIENCE)
+            raise UsageError("it ended")
+
+        card._run(running, "waiting for the device", wait)
+        card._compare(running, "123456", "somebody", answers.append)
+        await sees(pilot, "Does the other device show 123 456?")
+        ended.set()
+        await sees(pilot, "it ended", "▌browser")
+        assert not app.screen.query(Question)
+        card._compare(running, "123456", "somebody", answers.append)
+        assert "Does the other device" not in await settle(pilot)
+        assert answers == []
 
 
 async def test_an_account_that_does_not_know_the_machine_takes_a_code(

@@ -177,13 +177,21 @@ async def test_keys_are_about_the_row(
                 await sees(pilot, " 3 of 3 ─╯")
 
 
-async def test_a_text_too_large_to_show_says_so(project: str, alice: Svc, open_app: Open) -> None:
+async def test_a_text_too_large_to_show_says_so(
+    project: str, alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[str] = []
+    monkeypatch.setattr(code, "copy", lambda of, text: copied.append(text))
     Path("src/large.txt").write_text("a line\n" * 1_400_000)
     assert alice("push", "-m", "Third").code == 0
     async with open_app().run_test(size=(100, 30)) as pilot:
-        await opened(pilot, "t", *"large", "enter")
+        await opened(pilot, "t", *"readme", "enter")
+        await sees(pilot, "Read me.")
+        await press(pilot, "t", *"large", "enter")
         text = await sees(pilot, "src/large.txt · 9.3 MiB", "too large to show")
         assert "1 line" not in text
+        await press(pilot, "y")
+        assert copied == ["src/large.txt"], "no line of the text that was open before"
         await press(pilot, "e")
         await sees(pilot, "more than 1 MiB: change it with your editor")
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +16,7 @@ from tests.tui.conftest import shown
 from tests.tui.proposal.test_proposals import other, proposal
 from tests.tui.test_app import press, project, sees, settle, soon
 from tui.app import SvcApp
+from tui.screens.lists.answering import _ends
 
 __all__ = ["other", "project", "proposal"]
 Open = Callable[..., SvcApp]
@@ -31,7 +34,11 @@ def roles(alice: Svc) -> Callable[[], dict[str, str]]:
 
 
 async def test_a_request_for_access_is_granted_from_the_inbox(
-    proposal: str, other: Callable[..., None], roles: Callable[[], dict[str, str]], open_app: Open
+    proposal: str,
+    other: Callable[..., None],
+    roles: Callable[[], dict[str, str]],
+    open_app: Open,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     other("repo", "access", "request", "--role", "triage", "--note", "For 1.0")
     async with open_app().run_test(size=(120, 30)) as pilot:
@@ -45,6 +52,12 @@ async def test_a_request_for_access_is_granted_from_the_inbox(
         await press(pilot, "enter")
         text = await sees(pilot, "granted ✓", "Inbox 0", "the role triage")
         assert "esc back" in text
+        assert "there is none" in await press(pilot, "X"), "an answered row does not wait"
+        app = pilot.app
+        assert isinstance(app, SvcApp)
+        monkeypatch.setattr(app, "describe_queue", lambda prefix: ["mark \x1b[2J as done"])
+        app.screen.paint()  # type: ignore[attr-defined]
+        await sees(pilot, "⋯ queued  mark \\x1b[2J as done")
         await press(pilot, "r", "escape")
         await sees(pilot, "Home", "Repositories")
     assert "triage" in roles().values()
@@ -60,6 +73,19 @@ async def test_a_report_opens_the_tab_that_lists_it(
         await sees(pilot, "reports a fault in its security", "opens Security")
         await press(pilot, "slash", *"report", "enter", "enter")
         await sees(pilot, "Reports in confidence", "Tokens leak")
+        while "reports a fault" not in await press(pilot, "escape"):
+            pass
+        assert "1 is back" in await press(pilot, "u")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(90_000, "1 day left"), (7200, "2 h left"), (1800, "less than 1 h left")]
+)
+def test_an_invitation_says_how_long_it_stands(seconds: int, words: str) -> None:
+    invite = SimpleNamespace(expires_at="2026-03-02T00:00:00+00:00")
+    now = datetime.fromisoformat(invite.expires_at).timestamp() - seconds
+    rows = _ends(invite, now)  # type: ignore[arg-type]
+    assert words in "".join(text for row in rows for text, _ in row.left)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
+from tui.screens.lists.runs import RunScreen
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -69,6 +70,24 @@ async def test_another_attempt_is_shown_when_it_is_there(project: str, alice: Sv
             await sees(pilot, "nobody has begun it yet", "◌ queued")
         run_id = json.loads(alice("repo", "run", "list", "--json", "id").out)[0]["id"]
         assert alice("repo", "run", "update", run_id, "--conclusion", "failure").code == 0
+
+
+async def test_the_next_attempt_follows_the_newest(project: str, alice: Svc, open_app: Open) -> None:
+    run_of(alice, "lint", "--conclusion", "failure")
+    run_of(alice, "lint", "--conclusion", "failure")
+    run_of(alice, "wheels")
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "4", "G")
+        await sees(pilot, "▌✗ fail")
+        assert "asked for attempt 3 of lint" in await press(pilot, "u")
+        await press(pilot, "g", "enter")
+        screen = pilot.app.screen
+        assert isinstance(screen, RunScreen)
+        await sees(pilot, "Checks and runs", "wheels")
+        screen.listed.show(screen.listed.rows, ("check", "wheels"))
+        assert "wheels is not completed" in await press(pilot, "u")
+        assert screen._run is not None and screen._run.name == "lint" and not screen._attempts
 
 
 async def test_a_check_that_runs_again_keeps_the_cursor(project: str, alice: Svc, open_app: Open) -> None:

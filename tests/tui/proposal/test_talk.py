@@ -9,6 +9,7 @@ from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import other, proposal
 from tests.tui.test_app import open_proposal, press, project, sees, settle
 from tui.app import SvcApp
+from tui.screens.proposal.files import Files
 
 __all__ = ["other", "project", "proposal"]
 Open = Callable[..., SvcApp]
@@ -65,6 +66,11 @@ async def test_threads_are_walked_resolved_and_unfolded(proposal: str, alice: Sv
         assert "z resolve" not in text
         text = await press(pilot, "right_square_bracket", "right_square_bracket")
         assert "z resolve" in text
+        screen = pilot.app.screen
+        assert isinstance(screen, Files)
+        answer = next(action for action in screen.ACTIONS if action.id == "comment")
+        assert screen.command_of(answer) == "svc pr comment {n} --thread {thread} -b TEXT"
+        assert screen.facts()["thread"]
         await press(pilot, "z")
         text = await sees(pilot, "─ ✓ resolved", "enter unfold", "z reopen")  # the cursor is still on it
         assert "First?" in text

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from localstore.core.model.protection import ProtectionSet
 from svc.cmd.frame.app import run
 from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import other, proposal
@@ -381,6 +382,12 @@ async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
         await press(pilot, "enter", "x")
         await typed(pilot, "main")
     assert got("repos/{id}/protections")["items"] == []
+
+
+def test_a_rule_says_nothing_of_checks_and_branches_before_they_are_read() -> None:
+    screen = rule.RuleScreen(None, "main", ProtectionSet())  # type: ignore[arg-type]
+    assert screen._matching_words() == "not read yet"
+    assert screen._check_rows(40) == [(("not read yet", "dim"),)]
 
 
 async def test_a_rule_keeps_what_the_form_does_not_show(project: str, alice: Svc, open_app: Open) -> None:

@@ -28,6 +28,7 @@ from tui.widgets.written import Cursors, TextEditor, Use
 
 OWN = frozenset(action.id for action in EDIT_ACTIONS)
 SAVED = "✓ saved"  # the state of a text of which the server has everything
+SAID = 20  # characters of what was typed for the number of a line that a message repeats
 HERE_EACH = 0.25  # seconds between two reports of where the cursor is
 
 
@@ -300,7 +301,8 @@ class Edit(Over):
         if number is not None:
             self._area.move_cursor((min(max(number, 1), count) - 1, 0), center=True)
         elif typed.strip():
-            self.say(f"{typed} is not the number of a line", "warn")
+            shown = typed if len(typed) <= SAID else f"{typed[:SAID]}…"
+            self.say(f"{shown} is not the number of a line", "warn")
 
     def do_edit_seal(self) -> None:
         """Seal the branch with what the folder of the text contains, without leaving the text."""
