@@ -301,8 +301,8 @@ class Edit(Over):
         if number is not None:
             self._area.move_cursor((min(max(number, 1), count) - 1, 0), center=True)
         elif typed.strip():
-            shown = typed if len(typed) <= SAID else f"{typed[:SAID]}…"
-            self.say(f"{shown} is not the number of a line", "warn")
+            words = typed if len(typed) <= SAID else f"{typed[:SAID]}…"
+            self.say(f"{words} is not the number of a line", "warn")
 
     def do_edit_seal(self) -> None:
         """Seal the branch with what the folder of the text contains, without leaving the text."""

@@ -232,12 +232,12 @@ def _ask_first(
 ) -> None:
     """Ask the question of a command, and run the command without leaving the screen once it is confirmed."""
 
-    def refused() -> None:
+    def refuse() -> None:
         screen.say(NOTHING_DONE, "dim")
         ended(False)
 
     screen.say("")
-    command.ask_on(screen, lambda: run_here(app, screen, command.with_yes(), doing, ended), refused)
+    command.ask_on(screen, lambda: run_here(app, screen, command.with_yes(), doing, ended), refuse)
 
 
 class Output(Over):
