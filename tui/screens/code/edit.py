@@ -27,6 +27,7 @@ from tui.widgets.written import Cursors, TextEditor, Use
 
 OWN = frozenset(action.id for action in EDIT_ACTIONS)
 SAVED = "✓ saved"  # the state of a text of which the server has everything
+SEALED = "Sealed "  # the first word of the sentence of a push that has sealed
 HERE_EACH = 0.25  # seconds between two reports of where the cursor is
 
 
@@ -320,20 +321,25 @@ class Edit(Over):
         sealed = self._area.text
         self.say("◐ sealing", "dim")
         self.svc.run_beside(
-            ["push", "-m", message], lambda output, state: self._told_of_seal(sealed, output, state[0])
+            ["push", "-m", message],
+            lambda output, state: self._told_of_seal(sealed, output, state[0]),
         )
 
     def _told_of_seal(self, sealed: str, output: str, state: str) -> None:
         """Say how sealing has ended. `sealed`: the text as it was when it began. `output`: what the command
-        has printed."""
+        has printed. Its last line says what was sealed, that there was nothing to seal, or why it failed."""
         last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
         is_done = state == DONE
         if is_done:
             self._sealed = sealed
         if not self.is_attached:
             return
-        words = f"✓ sealed {last[:8]}" if is_done else last.removeprefix("svc: ")
-        self.say(words, "good" if is_done else "bad")
+        if not is_done:
+            self.say(last.removeprefix("svc: "), "bad")
+        elif last.startswith(SEALED):
+            self.say(f"✓ sealed {last.removeprefix(SEALED)}", "good")
+        else:  # nothing was sealed
+            self.say(last, "dim")
         self._compare()
         self._paint()
 
