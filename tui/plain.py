@@ -21,12 +21,13 @@ from localstore.core.errors import SvcError
 from localstore.core.model.history import SealSummary
 from localstore.core.model.repo import Repo
 from localstore.core.numbers import whole_number
+from localstore.core.words import count, first_line
 from svc.flows.git.address import git_address
 from tui import contents, reads
 from tui.client import Client, sentence
 from tui.commands import SEAL, Commands, known_values, parse_values, words_of
 from tui.page_acts import Act, Missing
-from tui.pages import OF_REPO, Choice, Page, Pages, changed_lines, count_files
+from tui.pages import OF_REPO, Choice, Page, Pages, changed_lines
 from tui.reads import Read
 from tui.screens.code.words import counts, describe_listing
 from tui.text import ago, lines_of, safe
@@ -200,7 +201,7 @@ class LineMode:
             return Page(safe(path), [f"{blob.size:,} bytes, not text"], facts={"repo": repo.full_name})
         lines = lines_of(blob.content)
         return Page(
-            f"{safe(path)}, {len(lines)} line{'' if len(lines) == 1 else 's'}",
+            f"{safe(path)}, {count(len(lines), 'line')}",
             [safe(line) for line in lines],
             text=True,
             facts={"repo": repo.full_name},
@@ -211,7 +212,7 @@ class LineMode:
         seals = self._read(contents.history(repo.id, repo.default_branch, None))
         choices = [
             Choice(
-                f"{seal.id[:8]} {safe(seal.message.partition(chr(10))[0])}  "
+                f"{seal.id[:8]} {safe(first_line(seal.message))}  "
                 f"@{safe(seal.provenance.who.handle or '?')} {ago(seal.created_at, self._now())}",
                 partial(self.seal, repo, seal),
             )
@@ -224,7 +225,7 @@ class LineMode:
         who = f"by @{safe(seal.provenance.who.handle or '?')} {ago(seal.created_at, self._now())}"
         message = [safe(line) for line in seal.message.strip().split("\n")]
         return Page(
-            f"seal {seal.id[:8]}, {count_files(len(compare.files))}",
+            f"seal {seal.id[:8]}, {count(len(compare.files), 'file')}",
             [*message, who, *changed_lines(compare)],
             text=True,
             facts={"repo": repo.full_name, SEAL: seal.id},

@@ -408,7 +408,7 @@ class TextEditor(TextArea, inherit_bindings=False):
         """Select the next occurrence of the word, or with `step` −1 the previous one. At the end of the text,
         the search continues at its beginning. Case matters if the word contains capital letters. Returns
         False if the word does not occur."""
-        fold = (lambda line: line) if word != word.lower() else lowered
+        fold = (lambda line: line) if word != word.lower() else lower_letters
         (row, column), end = sorted(self.selection)
         lines, count = self.document.lines, self.document.line_count
         for away in range(count + 1):
@@ -448,7 +448,7 @@ class TextEditor(TextArea, inherit_bindings=False):
             self.refresh()
 
 
-def lowered(line: str) -> str:
+def lower_letters(line: str) -> str:
     """Returns a line in lower case, with each character at its place. A character whose lower case is longer
     stays as it is."""
     lower = line.lower()

@@ -15,6 +15,7 @@ from textual.timer import Timer
 
 from localstore.agent.talk import PersonOnBranch
 from localstore.core.model.history import Blame, BlameRange, Blob, Tree
+from localstore.core.words import count, first_line
 from svc.console.table import size
 from tui import contents
 from tui.actions import Action
@@ -275,7 +276,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         tree, file = self.query_one("#tree", Lines), self.query_one("#file", Lines)
         title, words = self._headed
         if (blamed := self._blamed) is not None:
-            words = safe(blamed.message.strip().partition("\n")[0]) or "no message"
+            words = safe(first_line(blamed.message)) or "no message"
         if self.wide:
             self.query_one("#tree_pane", Pane).name_frame(
                 safe(self.folder or self.of.repo.name), tree.position
@@ -572,8 +573,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         """Write into the title how many lines the open text has. A page of Markdown has rows of its own, and
         the position of the cursor counts these."""
         live = "live" if self.path in self.unsealed else ""
-        count = "" if self._is_page else f"{len(self._text)} line{'' if len(self._text) == 1 else 's'}"
-        self._title(", ".join(words for words in (live, count) if words))
+        lines = "" if self._is_page else count(len(self._text), "line")
+        self._title(", ".join(words for words in (live, lines) if words))
 
     @property
     def _is_page(self) -> bool:

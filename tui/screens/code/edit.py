@@ -11,6 +11,7 @@ from textual.events import Key
 
 from localstore.agent.talk import PersonOnBranch
 from localstore.core.lane.crdt import Delta
+from localstore.core.words import count
 from tui.actions import spell_key
 from tui.listening.writing import AgentEvent, Writing
 from tui.machine import Machine
@@ -115,11 +116,11 @@ class Edit(Over):
     def _say_where(self) -> None:
         """Write the path, the state of the text and the place of the cursor into the frame."""
         pane, (row, column) = self.query_one("#text_pane", Pane), self._area.cursor_location
-        count = self._area.document.line_count
+        lines = self._area.document.line_count
         state = self.state()[0]
         unsealed = ", in no seal yet" if state == SAVED and self._unsealed else ""
         title = f"{safe(self._path)} · {state}{unsealed}"
-        position = f"{row + 1}:{column + 1} of {count} line{'' if count == 1 else 's'}"
+        position = f"{row + 1}:{column + 1} of {count(lines, 'line')}"
         if self.app.size.width >= TWO_PANES:
             pane.name_frame(title, position)
         else:

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from localstore.core.model.history import Tree, TreeFile
+from localstore.core.words import count
 from svc.console.table import size
 from tui import contents
 from tui.screens.code.live import Live, who_is_in
@@ -227,9 +228,9 @@ class FolderTree(Live):
         folders = len(entries) - len(files)
         counted: list[str] = []
         if folders:
-            counted.append(f"{folders} folder{'' if folders == 1 else 's'}")
+            counted.append(count(folders, "folder"))
         if files:
-            counted.append(f"{len(files)} file{'' if len(files) == 1 else 's'}, {size(sum(files))}")
+            counted.append(f"{count(len(files), 'file')}, {size(sum(files))}")
         self._head(f"{safe(path)}/" if path else f"{safe(self.of.repo.name)}/", " · ".join(counted))
 
     def show_no_file(self, path: str, *, is_folder: bool) -> None:

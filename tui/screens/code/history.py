@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from textual.timer import Timer
 
 from localstore.core.model.history import ChangedFile, Compare, SealSummary
+from localstore.core.words import count
 from tui import contents
 from tui.changed import glimpse_of
 from tui.screens.code.differing import Differing
@@ -252,7 +253,7 @@ class History(Differing, FileView):
                 self.of.say("this is the oldest", "dim")
             elif target > 0:
                 self.of.go_to(ref, ids[target])
-                self.of.back_words = f"{target} seal{'' if target == 1 else 's'} back"
+                self.of.back_words = f"{count(target, 'seal')} back"
                 self.of.show_frame()
             elif current == self.of.head:
                 self.of.say("this is the newest", "dim")
