@@ -20,7 +20,7 @@ from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from localstore.core.model.run import Run, state_of
 from localstore.core.model.thread import Thread
-from localstore.core.words import state_of_proposal
+from localstore.core.words import count, first_line, state_of_proposal
 from svc.flows.happened import list_happened
 from svc.flows.inbox_words import describe
 from svc.flows.place.rights import refusal
@@ -248,7 +248,7 @@ class Pages:
         compare: Compare = self._read(contents.changes(repo.id, base, proposal.head_seal))
         return page_of(
             repo,
-            f"#{proposal.number}, {count_files(len(compare.files))}",
+            f"#{proposal.number}, {count(len(compare.files), 'file')}",
             changed_lines(compare),
             _choices_of(self._acts.of_changes(repo, proposal, compare.files)),
             text=True,
@@ -306,8 +306,8 @@ class Pages:
         releases: list[Release] = self._read(contents.releases(repo.id))
         choices = [
             Choice(
-                f"{safe(release.version)}  {safe(release.notes.partition(chr(10))[0])}  "
-                f"{count_files(len(release.assets))}  {self._ago(release.created_at)}",
+                f"{safe(release.version)}  {safe(first_line(release.notes))}  "
+                f"{count(len(release.assets), 'file')}  {self._ago(release.created_at)}",
                 partial(self.release, repo, release),
             )
             for release in releases
@@ -331,7 +331,8 @@ class Pages:
         lines = [f"advisory {safe(advisory.id)}: {safe(advisory.summary)}" for advisory in advisories]
         lines.append("franking evidence: not in this version of svc")
         lines += [f"rule for branches {safe(rule.pattern)}" for rule in rules]
-        return page_of(repo, f"Security: {len(advisories)} advisories, {len(rules)} rules", lines)
+        title = f"Security: {count(len(advisories), 'advisory', 'advisories')}, {count(len(rules), 'rule')}"
+        return page_of(repo, title, lines)
 
     def insights(self, repo: Repo, seal: str | None) -> Page:
         dependencies = self._read(contents.dependencies(repo.id, seal)).items if seal is not None else []
@@ -474,16 +475,12 @@ def _choices_of(offers: Iterable[Offer]) -> list[Choice]:
     return [Choice(words, act=act) for words, act in offers]
 
 
-def count_files(count: int) -> str:
-    return f"{count} file{'' if count == 1 else 's'}"
-
-
 def _who(written: Any) -> str:
     return _handle(written.author)
 
 
 def _comments(thread: Thread) -> str:
-    return f"{len(thread.comments)} comment{'' if len(thread.comments) == 1 else 's'}"
+    return count(len(thread.comments), "comment")
 
 
 def _handle(actor: Any) -> str:

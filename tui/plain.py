@@ -21,12 +21,13 @@ from localstore.core.errors import SvcError
 from localstore.core.model.history import SealSummary
 from localstore.core.model.repo import Repo
 from localstore.core.numbers import whole_number
+from localstore.core.words import count, first_line
 from svc.flows.git.address import git_address
 from tui import contents, reads
 from tui.client import Client, sentence
 from tui.commands import SEAL, Commands, known_values, parse_values, words_of
 from tui.page_acts import Act, Missing
-from tui.pages import OF_REPO, Choice, Page, Pages, changed_lines, count_files, page_of
+from tui.pages import OF_REPO, Choice, Page, Pages, changed_lines, page_of
 from tui.reads import Read
 from tui.screens.code.words import counts, describe_listing
 from tui.text import ago, lines_of, safe
@@ -199,7 +200,7 @@ class LineMode:
         lines = lines_of(blob.content)
         return page_of(
             repo,
-            f"{safe(path)}, {len(lines)} line{'' if len(lines) == 1 else 's'}",
+            f"{safe(path)}, {count(len(lines), 'line')}",
             [safe(line) for line in lines],
             text=True,
             commands=[safe(f"{name} {shlex.quote(path)}") for name in ("blame", "log")],
@@ -209,7 +210,7 @@ class LineMode:
         seals = self._read(contents.history(repo.id, repo.default_branch, None))
         choices = [
             Choice(
-                f"{seal.id[:8]} {safe(seal.message.partition(chr(10))[0])}  "
+                f"{seal.id[:8]} {safe(first_line(seal.message))}  "
                 f"@{safe(seal.provenance.who.handle or '?')} {ago(seal.created_at, self._now())}",
                 partial(self.seal, repo, seal),
             )
@@ -223,7 +224,7 @@ class LineMode:
         message = [safe(line) for line in seal.message.strip().split("\n")]
         return page_of(
             repo,
-            f"seal {seal.id[:8]}, {count_files(len(compare.files))}",
+            f"seal {seal.id[:8]}, {count(len(compare.files), 'file')}",
             [*message, who, *changed_lines(compare)],
             text=True,
             seal=seal.id,

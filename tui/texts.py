@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 from urllib.parse import unquote
 
+from localstore.core.words import first_line
 from tui.highlight import ColouredText, colour_text
 from tui.slices import within
 from tui.text import Part, wrap
@@ -146,7 +147,7 @@ def beginning(text: str, lines: int, size: int) -> str:
 
 def first_words(text: str) -> str:
     """Returns the first line of a Markdown text for a row of a list, without the signs of Markdown."""
-    first = text.strip().partition("\n")[0]
+    first = first_line(text)
     return first.lstrip("#*-> ").replace("**", "").replace("`", "").rstrip()
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -525,3 +526,39 @@ async def test_the_palette_finds_words_in_any_order(issue: str, open_app: Open) 
         await press(pilot, "ctrl+u")
         text = await press(pilot, *"zzzz", "enter")
         assert "/ zzzz" in text and "nothing was run" in text
+
+
+async def test_of_an_output_only_what_is_new_is_read(
+    project: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, wrapped = open_app(), list[str]()
+    rows_of = output.rows_of
+
+    def counted(lines: Sequence[str], width: int, failed: bool) -> list[Any]:
+        wrapped.extend(lines)
+        return rows_of(lines, width, failed)
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert app.commands is not None
+        command = output.Command(["repo", "list"], None, app.commands)
+        command.begun = True
+        screen = output.Output(command)
+        await app.push_screen(screen)
+        monkeypatch.setattr(output, "rows_of", counted)
+        whole = "".join(f"\x1b[1mline\x1b[0m {number}\n" for number in range(1, 101)) + "no end"
+        for end in range(1, len(whole) + 1, 9):
+            command._tell(whole[:end], output.RUNNING)
+        command._tell(whole, output.RUNNING)
+        assert len(wrapped) <= len(whole) // 9 + 102
+        sheet = screen.query_one("#output", Lines)
+
+        def texts() -> list[str]:
+            return ["".join(text for text, _ in sheet.rows[at].left) for at in range(len(sheet.rows))]
+
+        lines = [f"line {number}" for number in range(1, 101)]
+        assert texts() == [*lines, "no end"]
+        command._tell(f"{whole} yet\nsvc: it failed\n", ("exit 1", "bad"))
+        assert texts() == [*lines, "no end yet", "✗ it failed"]
+        command._tell("another", output.SUCCEEDED)
+        assert texts() == ["another"]

@@ -91,3 +91,40 @@ async def test_only_addresses_of_the_web_are_links_and_only_where_they_open(open
         strip = pilot.app.query_one(Lines).render_line(0)
         found = [segment.style.link for segment in strip if segment.style is not None and segment.style.link]
         assert found == (["https://a.example/x"] if opens else [])
+
+
+async def test_a_link_in_which_a_search_has_found_something_stays_whole() -> None:
+    """Its address is behind all its parts, and all of them look like the chosen link."""
+    async with Linked().run_test(size=(40, 3)) as pilot:
+        lines = pilot.app.query_one(Lines)
+        lines.searches = True
+        lines.filter("oc")
+        row = [(segment.text, segment.style or Style()) for segment in lines.render_line(0)]
+        assert [text for text, _ in row][:3] == ["d", "oc", "s"]
+        assert "".join(text for text, style in row if style.link) == "docs"
+        styles = lines.styles_of_theme
+        own = (styles["link"], styles["found link"])
+        assert "".join(text for text, style in row if style.update_link(None) in own) == "docs"
+        assert lines.step_link()
+        row = [(segment.text, segment.style or Style()) for segment in lines.render_line(0)]
+        assert "".join(text for text, style in row if style.update_link(None) in own) == "#2"
+
+
+async def test_what_was_found_in_a_hidden_list_is_revealed_once_it_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing is tried again and again until then."""
+    async with Linked().run_test(size=(40, 3)) as pilot:
+        lines = pilot.app.query_one(Lines)
+        lines.searches, lines.display = True, False
+        await pilot.pause()
+        later: list[object] = []
+        monkeypatch.setattr(lines, "call_after_refresh", later.append)
+        lines.show([Item(0, (("-" * 100 + "here", "text"),))])
+        lines.filter("here")
+        lines.reveal_found()
+        assert not later and lines.shift == 0
+        lines.display = True
+        await pilot.pause()
+        await pilot.pause()
+        assert lines.shift > 60

@@ -163,7 +163,7 @@ def test_each_newer_page_is_readable_lines(busy: str, typed) -> None:  # type: i
         ("proposals", ["#1 open  Return three", "1 failed"]),
         ("workflows", ["lint fail  on topic"]),
         ("releases", ["v1  First  1 file"]),
-        ("security", ["rule for branches release/*"]),
+        ("security", ["Security: 0 advisories, 1 rule", "rule for branches release/*"]),
         ("insights", ["0 dependencies, 0 dependents"]),
         ("settings", ["  default branch: main", "  visibility: private", "General", "Lifecycle"]),
     ):

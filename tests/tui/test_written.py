@@ -108,3 +108,13 @@ async def test_find_goes_around_and_copy_takes_what_is_selected() -> None:
         await pilot.press("ctrl+c", "left", "ctrl+c", "ctrl+f", "escape")
         assert app.copied == ["return"]
         assert app.said == ["select with shift and arrows first; esc leaves", "find", "left"]
+
+
+async def test_a_search_selects_what_it_has_found_after_letters_that_lower_case_lengthens() -> None:
+    app = _App("İİ Found here\nΣ İ SIGMA\n")
+    async with app.run_test():
+        area = app.area()
+        assert area.seek("found", 1)
+        assert area.selected_text == "Found"
+        assert area.seek("sigma", 1)
+        assert area.selected_text == "SIGMA"

@@ -272,7 +272,7 @@ class RepoScreen(RepoPage):
         if view is None:
             return
         if not view.is_mounted:  # on a busy machine its widgets come later
-            self.set_timer(SOON, self._settle)
+            self.set_timer(SOON, lambda: self._settle(focus))
             return
         if focus is None or not focus.is_attached or not focus.display:
             focus = next((lines for lines in view.query(Lines) if lines.display), None)
@@ -366,7 +366,7 @@ class RepoScreen(RepoPage):
         if path is None:
             super().follow_link(target)
             return
-        origins = [*self._origins, self._here(path)]
+        self._origins = origins = [*self._origins, self._here(path)]
         self._open_tab(TABS_CODE)
 
         def go() -> None:
@@ -432,6 +432,8 @@ class RepoScreen(RepoPage):
 
     def _go_to_file(self, path: str, origins: list[Origin]) -> None:
         view = self._views[TABS_CODE]
+        if self.view is not view or self._origins is not origins:
+            return  # the user has chosen another tab meanwhile
         if not view.is_mounted:  # on a busy machine its widgets come later
             self.set_timer(SOON, lambda: self._go_to_file(path, origins))
         else:

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.events import Key
 from textual.widgets import TextArea
 
+from localstore.core.words import count
 from tui.screens.card import Card
 from tui.screens.talk.mentions import Name, complete_word, offer_names, word_before
 from tui.text import Part, safe
@@ -139,7 +140,7 @@ class Write(Card):
         """Returns the rows above the text: the lines that it replaces, of which only the first are shown if
         there are many."""
         rows, rest = list(self._replaced[:REPLACED]), len(self._replaced) - REPLACED
-        return [*rows, f"… {rest} more line{'' if rest == 1 else 's'}"] if rest > 0 else rows
+        return [*rows, f"… {count(rest, 'more line')}"] if rest > 0 else rows
 
     def _show_replaced(self) -> None:
         """Paint the lines that the text replaces, as a comparison paints deleted lines."""

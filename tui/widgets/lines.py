@@ -22,7 +22,7 @@ from tui.display.hyperlinks import opened_by_terminal
 from tui.text import Part, columns, fold
 from tui.theme import THEMES
 from tui.widgets.framed import Framed
-from tui.widgets.strips import NO_LINKS, strip, widen
+from tui.widgets.strips import NO_LINKS, NO_PARTS, strip, widen
 
 MARK = "▌"
 LINKED = ("link", "person")  # roles of parts that lead somewhere, in rows with targets
@@ -123,6 +123,7 @@ class Lines(Framed, can_focus=True):
         self._all: Rows = ()
         self._sought: list[str] = []  # what a filter looks in, of all rows, while there is one
         self._matched = NONE_MATCHED
+        self._reveals = False  # whether what the search has found is revealed once the list has a size
         self._filter = ""
         self._found: tuple[Rows, str, Sequence[int]] = (
             (),
@@ -361,9 +362,10 @@ class Lines(Framed, can_focus=True):
     def reveal_found(self) -> None:
         """Scroll sideways so that what the search has found in the row under the cursor is visible. If it is
         visible without scrolling, scroll back to the left edge."""
-        if not self.size.width:  # it is about to be laid out
-            self.call_after_refresh(self.reveal_found)
+        if not self.size.width:  # it is laid out later, and not at all while it is hidden
+            self._reveals = True
             return
+        self._reveals = False
         place = self._place_found()
         if place is None:
             return
@@ -480,12 +482,15 @@ class Lines(Framed, can_focus=True):
         chosen = item.key is not None and self.highlights(index)
         mark = [(MARK if chosen else " ", "marker")] if self.marked else []
         left, right = (item.left, item.right) if self.tall == 1 else _halves(item)[second]
+        unmarked = left
         if self.searches and self._filter and item.key is not None:
             left = mark_found(left, self._filter.casefold(), item.fixed)
         parts = columns(left, right, width + self.shift - self.marked)
         over = styles[self._over] if chosen else None
-        bare = self._bare(item, len(mark), chosen)
-        links = self._addresses(item, len(mark)) if item.targets else NO_LINKS
+        leads = self.linked and bool(item.targets) and unmarked is item.left
+        places = places_of_links(unmarked, left, len(mark)) if leads else ()
+        bare = self._bare(item, places, chosen)
+        links = self._addresses(item, places)
         line = strip([*mark, *parts], width + self.shift, styles, over, bare, links, item.rest)
         if self.shift:
             fixed = min(width, sum(cell_len(text) for text, _ in (*mark, *left[: item.fixed])))
@@ -529,23 +534,20 @@ class Lines(Framed, can_focus=True):
     def _region(self, row: int) -> Region:
         return Region(0, (row - self.top) * self.tall, self.size.width, self.tall)
 
-    def _addresses(self, item: Item, marks: int) -> Mapping[int, str]:
-        """Returns the web addresses of the links in a row, by the index of the part that has the link.
-        Returns {} if the terminal does not open links. `marks`: how many parts are painted before the parts
-        of the row, which the index counts too."""
-        if not self.linked or not getattr(self.app, "opens_links", False):
+    def _addresses(self, item: Item, places: Sequence[range]) -> Mapping[int, str]:
+        """Returns the web addresses of the links in a row, by the index of each part that belongs to the
+        link. Returns {} if the terminal does not open links. `places`: where the links are painted."""
+        if not places or not getattr(self.app, "opens_links", False):
             return NO_LINKS
-        places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
         named = zip(places, item.targets, strict=False)
-        return {place: target for place, target in named if opened_by_terminal(target)}
+        return {at: target for place, target in named if opened_by_terminal(target) for at in place}
 
-    def _bare(self, item: Item, marks: int, chosen: bool) -> int:
-        """Returns the index of the part that keeps its own style in the row under the cursor, -1 if there is
-        none. It is the chosen link, if the row has several links. `marks`: how many parts are painted before
-        the parts of the row, which the index counts too. `chosen`: whether the cursor is on the row."""
-        if not chosen or not self.linked or len(item.targets) < 2:
-            return -1
-        places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
+    def _bare(self, item: Item, places: Sequence[range], chosen: bool) -> range:
+        """Returns the indices of the parts that keep their own style in the row under the cursor. They are
+        those of the chosen link, if the row has several links. `places`: where the links are painted.
+        `chosen`: whether the cursor is on the row."""
+        if not chosen or not places or len(item.targets) < 2:
+            return NO_PARTS
         return places[min(self._link, len(places) - 1)]
 
     @property
@@ -554,6 +556,8 @@ class Lines(Framed, can_focus=True):
 
     def on_resize(self) -> None:
         self._settle()
+        if self._reveals:
+            self.reveal_found()
         self.refresh()
 
     def _filter_rows(self) -> Rows:
@@ -641,6 +645,22 @@ def mark_found(parts: Sequence[Part], words: str, fixed: int = 0) -> tuple[Part,
             marked.append((text[begin:end], f"found {base}" if place % 2 else role))
         start += len(part)
     return tuple(marked)
+
+
+def places_of_links(parts: Sequence[Part], painted: Sequence[Part], before: int) -> list[range]:
+    """Returns the indices of the painted parts of each link in a row. A search splits a part in which it has
+    found something. `parts`: the parts of the row. `painted`: the same parts, split. `before`: how many parts
+    are painted before them, which the indices count too."""
+    places: list[range] = []
+    at = 0
+    for text, role in parts:
+        begin, rest = at, len(text)
+        while at == begin or rest > 0:
+            rest -= len(painted[at][0])
+            at += 1
+        if role in LINKED:
+            places.append(range(begin + before, at + before))
+    return places
 
 
 def text_of(item: Item) -> str:

@@ -14,6 +14,7 @@ from tui.text import Part, fit
 from tui.theme import FAINT
 
 NO_LINKS: Mapping[int, str] = MappingProxyType({})
+NO_PARTS = range(0)
 
 
 def strip(
@@ -21,18 +22,18 @@ def strip(
     width: int,
     styles: Mapping[str, Style],
     over: Style | None = None,
-    bare: int = -1,
+    bare: range = NO_PARTS,
     links: Mapping[int, str] = NO_LINKS,
     rest: str = "text",
 ) -> Strip:
     """Returns the parts as a line of exactly `width` cells. `over`: the style of the line under the cursor.
-    It is put over all parts except the part with the index `bare`, and makes faint parts look like normal
+    It is put over all parts except those with the indices `bare`, and makes faint parts look like normal
     text. `links`: the addresses of the parts that are links, by index. `rest`: the role of the area to the
     right of the parts."""
     segments, used = [], 0
     for place, (text, role) in enumerate(fit(parts, width)):
         style = styles[role]
-        if over is not None and place != bare:
+        if over is not None and place not in bare:
             style = styles["text" if role in FAINT else role] + over
         if place in links:
             style += Style(link=links[place])

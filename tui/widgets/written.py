@@ -408,7 +408,7 @@ class TextEditor(TextArea, inherit_bindings=False):
         """Select the next occurrence of the word, or with `step` −1 the previous one. At the end of the text,
         the search continues at its beginning. Case matters if the word contains capital letters. Returns
         False if the word does not occur."""
-        fold = (lambda line: line) if word != word.lower() else str.lower
+        fold = (lambda line: line) if word != word.lower() else lower_letters
         (row, column), end = sorted(self.selection)
         lines, count = self.document.lines, self.document.line_count
         for away in range(count + 1):
@@ -446,6 +446,15 @@ class TextEditor(TextArea, inherit_bindings=False):
         if self.is_attached and self._colours.learn(whole, version):
             self._line_cache.clear()
             self.refresh()
+
+
+def lower_letters(line: str) -> str:
+    """Returns a line in lower case, with each character at its place. A character whose lower case is longer
+    stays as it is."""
+    lower = line.lower()
+    if len(lower) == len(line):
+        return lower
+    return "".join(each if len(each.lower()) > 1 else each.lower() for each in line)
 
 
 def _bytes(line: str) -> int:

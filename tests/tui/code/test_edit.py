@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -123,10 +124,24 @@ async def test_a_line_is_gone_to_and_the_text_sealed_without_leaving_it(
         await sees(pilot, "not sealed, because it has no message")
         await press(pilot, "ctrl+s")
         await press(pilot, *"From here", "enter")
-        await sees(pilot, "✓ sealed ")
+        assert re.search(r"✓ sealed [0-9a-f]{12}: 1 file", await sees(pilot, "✓ sealed "))
         assert "in no seal yet" not in await sees(pilot, "✓ saved ")
         await pilot.press("escape")
         assert "not in this seal" not in await sees(pilot, "2 Code", "✓ saved")
+
+
+async def test_a_text_that_was_sealed_meanwhile_is_not_said_to_be_sealed_again(
+    other: Typist, alice: Svc, open_app: Open
+) -> None:
+    async with open_app(place=here()).run_test(size=(100, 24)) as pilot:
+        await edit(pilot)
+        await pilot.press("home", *"one", "enter")
+        await sees(pilot, "✓ saved, in no seal yet")
+        assert alice("push", "-m", "From elsewhere").code == 0
+        await press(pilot, "ctrl+s")
+        await press(pilot, *"From here", "enter")
+        text = await sees(pilot, "Nothing to seal")
+        assert "✓ sealed" not in text and "in no seal yet" not in text
 
 
 async def test_a_text_in_another_folder_is_pushed_from_there(other: Typist, open_app: Open) -> None:

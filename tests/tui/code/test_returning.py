@@ -13,10 +13,12 @@ from localstore.core.model.base import Actor
 from localstore.core.model.history import BlameRange
 from tests.svc.conftest import Svc
 from tests.tui.code.test_code import opened
-from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_app import press, project, sees, settle, soon
 from tui.app import SvcApp
 from tui.markdown import render_markdown
 from tui.markdown.words import Row
+from tui.screens.code.code import Code
+from tui.screens.repo import SOON, TABS_CODE, RepoScreen
 from tui.widgets.lines import Lines
 from tui.widgets.source import Source
 
@@ -170,3 +172,31 @@ async def test_bytes_say_what_they_are(project: str, alice: Svc, open_app: Open)
         await sees(pilot, "GGUF model")
         await press(pilot, "y")
         await sees(pilot, "copied: model.gguf")
+
+
+async def test_a_tab_chosen_while_a_link_opens_stays(
+    guide: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The link leads to a tab whose widgets come late."""
+    mounted = False
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "1")
+        screen = pilot.app.screen
+        assert isinstance(screen, RepoScreen)
+        real = Code.is_mounted
+        monkeypatch.setattr(Code, "is_mounted", property(lambda view: mounted and real.__get__(view)))
+        screen.follow_link("guide.md")
+        await pilot.pause(3 * SOON)
+        await press(pilot, "5")
+        mounted = True
+        await pilot.pause(3 * SOON)
+        code = screen.query_one(Code)
+        assert screen._origins == [] and code.path is None
+        await press(pilot, "1")
+        home = screen.focused
+        mounted = False
+        screen._open_tab(TABS_CODE, focus := code.query_one("#file"))
+        await pilot.pause(3 * SOON)
+        mounted = True
+        await soon(pilot, lambda: screen.focused is focus and focus is not home)

@@ -162,3 +162,4 @@ def test_title_and_text_of_seals() -> None:
     assert title_and_text([]) == ("", "")
     assert title_and_text(["One\n\nIt is odd."]) == ("One", "It is odd.")
     assert title_and_text(["Two\n\nEven.", "One\n\nOdd."]) == ("Two", "- One\n- Two")
+    assert title_and_text(["\nThree\n\nOdd.\n"]) == ("Three", "Odd.")

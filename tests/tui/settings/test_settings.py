@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from localstore.core.model.protection import ProtectionSet
 from svc.cmd.frame.app import run
 from tests.svc.conftest import Svc
+from tests.tui.conftest import shown
 from tests.tui.proposal.test_proposals import other, proposal
 from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import NOWHERE, waiting
@@ -484,3 +486,18 @@ async def test_who_is_not_the_owner_is_told_what_it_needs(
         assert "webhooks are shown to the owner" in text
         await to(pilot, "General", "field", "description")
         assert "this needs the role owner" in await press(pilot, "enter")
+
+
+async def test_the_card_of_checks_has_columns_whatever_the_names_are_of(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    seal = json.loads(alice("log", "main", "--json", "id").out)[0]["id"]
+    for name in ("lint", "試験"):
+        assert alice("repo", "run", "create", name, "--seal", seal).code == 0
+    async with open_app().run_test(size=(100, 40)) as pilot:
+        await opened(pilot)
+        await to(pilot, "Checks", "check", "lint")
+        await press(pilot, "c")
+        await sees(pilot, "☐ 試験", "☐ lint")
+        rows = [row for row in shown(pilot.app).splitlines() if "☐" in row and "queued" in row]  # type: ignore[arg-type]
+        assert len({cell_len(row[: row.index("◌")]) for row in rows}) == 1, rows

@@ -15,6 +15,7 @@ from textual.timer import Timer
 
 from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.repo import Repo
+from localstore.core.words import count
 from tui.actions import Action
 from tui.changed import counts_of, glimpse_of, sign_of
 from tui.screens.base import TWO_PANES
@@ -231,9 +232,9 @@ class ChangedFiles(Differing, ChangedBytes):
 
     def _position(self) -> str:
         current = self._find_shown()
-        count, seen = len(self._changes), len(self.seen_paths)
+        files, seen = len(self._changes), len(self.seen_paths)
         place = self._changes.place_of.get(current.path, 0) + 1 if current is not None else 0
-        return f"{place} of {count} file{'' if count == 1 else 's'}, {seen} seen" if count else ""
+        return f"{place} of {count(files, 'file')}, {seen} seen" if files else ""
 
     def _say_where(self) -> None:
         """Write the name of the file and the position of the cursor into the frames. If there are no frames,

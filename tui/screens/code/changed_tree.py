@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from localstore.core.model.history import ChangedFile
+from localstore.core.words import count
 from tui.changed import counts_of, sign_of
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, Rows
@@ -143,13 +144,13 @@ class TreeRows:
 
     def _folder(self, entry: Entry, indent: str) -> Item:
         first, last = entry.first, entry.last
-        count = last - first
-        whole = self._seen_before[last] - self._seen_before[first] == count
+        files = last - first
+        whole = self._seen_before[last] - self._seen_before[first] == files
         folded = entry.path in self._folded
         open_threads = self._open_before[last] - self._open_before[first] if folded else 0
         right: list[Part] = [(f"◆{open_threads} ", "warn")] if open_threads else []
         if folded:
-            right.append((f"{count} file{'' if count == 1 else 's'} ", "dim"))
+            right.append((f"{count(files, 'file')} ", "dim"))
         mark: Part = ("✓ " if whole else "  ", "good")
         label: Part = (f"{'▸' if folded else '▾'} {safe(entry.label)}", "dim" if whole else "accent")
         return Item(_key(entry), (mark, (indent, "text"), label), tuple(right))

@@ -15,6 +15,7 @@ from textual.timer import Timer
 
 from localstore.agent.talk import PersonOnBranch
 from localstore.core.model.history import Blame, BlameRange, Blob, Tree
+from localstore.core.words import count, first_line
 from svc.console.table import size
 from tui import contents
 from tui.actions import Action
@@ -97,6 +98,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self.path: str | None = None
         self._blob: Blob | None = None
         self._text: Sequence[tuple[Part, ...]] = ()
+        self._blob_seal: str | None = None  # the seal of `_blob`, None if that is not of a seal
         self._blame: Blame | None = None
         self._blaming = False
         self._people: list[PersonOnBranch] = []
@@ -274,7 +276,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         tree, file = self.query_one("#tree", Lines), self.query_one("#file", Lines)
         title, words = self._headed
         if (blamed := self._blamed) is not None:
-            words = safe(blamed.message.strip().partition("\n")[0]) or "no message"
+            words = safe(first_line(blamed.message)) or "no message"
         if self.wide:
             self.query_one("#tree_pane", Pane).name_frame(
                 safe(self.folder or self.of.repo.name), tree.position
@@ -332,9 +334,11 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         if self.is_empty:
             self._show_first_steps()
             return
-        self._load_folder(self.folder)
+        self._load_folder(self._wanted_folder)
         if self.path is not None:
             self.open_file(self.path, glimpsed=self._glimpsed)
+        elif self.shows_other_history:
+            self._show_history()
 
     def _show_first_steps(self) -> None:
         """Show how to seal files here for the first time."""
@@ -465,7 +469,16 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self._tell_here()
         if self.live_file(path):
             return
-        self.svc.load(contents.file(repo.id, seal, path), self._paint_sealed, lambda _: self._not_shown(path))
+
+        def paint(blob: Blob, at: float) -> None:
+            if seal == self.of.seal:
+                self._paint_sealed(blob, at, seal)
+
+        def not_shown(_: BaseException) -> None:
+            if seal == self.of.seal:
+                self._not_shown(path)
+
+        self.svc.load(contents.file(repo.id, seal, path), paint, not_shown)
         if self._blaming:
             self._load_blame()
 
@@ -483,14 +496,14 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self.open_file(self.path, glimpsed=self._glimpsed)
         self.place_facts()
 
-    def _paint_sealed(self, blob: Blob, at: float) -> None:
-        """Paint the text of a sealed file. Does nothing if the user has opened another file since it was
+    def _paint_sealed(self, blob: Blob, at: float, seal: str) -> None:
+        """Paint the text of a file at a seal. Does nothing if the user has opened another file since it was
         requested, or if the file has unsealed changes."""
         if blob.path == self.path and self._mode == "file" and blob.path not in self.unsealed:
-            self._paint_file(blob, at)
+            self._paint_file(blob, at, seal)
 
-    def _paint_file(self, blob: Blob, at: float) -> None:
-        self._blob = blob
+    def _paint_file(self, blob: Blob, at: float, seal: str | None = None) -> None:
+        self._blob, self._blob_seal = blob, seal
         self._show_content(blob, plain(blob.content or "") if blob.encoding == "utf-8" else [])
         self.of.show_keys()  # some are of texts only
         if blob.encoding == "utf-8" and blob.content:
@@ -513,7 +526,10 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self.go_to_line()
 
     def _repaint(self) -> None:
-        blame = self._blame.ranges if self._blaming and self._blame and self.path not in self.unsealed else ()
+        blame: Sequence[BlameRange] = ()
+        if self._blaming and self._blame is not None and self.path not in self.unsealed:
+            # One of both may be there before the other, when another seal is shown.
+            blame = self._blame.ranges if self._blame.seal_id == self._blob_seal else ()
         if self._blob is not None and self._blob.encoding == "utf-8":
             file = self.query_one("#file", Lines)
             file.linked = self._is_page
@@ -557,8 +573,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         """Write into the title how many lines the open text has. A page of Markdown has rows of its own, and
         the position of the cursor counts these."""
         live = "live" if self.path in self.unsealed else ""
-        count = "" if self._is_page else f"{len(self._text)} line{'' if len(self._text) == 1 else 's'}"
-        self._title(", ".join(words for words in (live, count) if words))
+        lines = "" if self._is_page else count(len(self._text), "line")
+        self._title(", ".join(words for words in (live, lines) if words))
 
     @property
     def _is_page(self) -> bool:
@@ -667,8 +683,10 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             return
 
         def paint(blame: Blame, at: float) -> None:
-            if blame.path == self.path and self._blob is not None:
-                self._blame = blame
+            if blame.path != self.path or seal != self.of.seal:
+                return
+            self._blame = blame
+            if self._blob is not None and self._blob_seal == seal:
                 self._show_text(self._text)
                 self.of.show_keys()
 

@@ -12,6 +12,7 @@ from textual.events import Key
 from localstore.agent.talk import PersonOnBranch
 from localstore.core.lane.crdt import Delta
 from localstore.core.numbers import whole_number
+from localstore.core.words import count
 from tui.actions import spell_key
 from tui.listening.writing import AgentEvent, Writing
 from tui.machine import Machine
@@ -29,6 +30,7 @@ from tui.widgets.written import Cursors, TextEditor, Use
 OWN = frozenset(action.id for action in EDIT_ACTIONS)
 SAVED = "✓ saved"  # the state of a text of which the server has everything
 SAID = 20  # characters of what was typed for the number of a line that a message repeats
+SEALED = "Sealed "  # the first word of the sentence of a push that has sealed
 HERE_EACH = 0.25  # seconds between two reports of where the cursor is
 
 
@@ -116,11 +118,11 @@ class Edit(Over):
     def _say_where(self) -> None:
         """Write the path, the state of the text and the place of the cursor into the frame."""
         pane, (row, column) = self.query_one("#text_pane", Pane), self._area.cursor_location
-        count = self._area.document.line_count
+        lines = self._area.document.line_count
         state = self.state()[0]
         unsealed = ", in no seal yet" if state == SAVED and self._unsealed else ""
         title = f"{safe(self._path)} · {state}{unsealed}"
-        position = f"{row + 1}:{column + 1} of {count} line{'' if count == 1 else 's'}"
+        position = f"{row + 1}:{column + 1} of {count(lines, 'line')}"
         if self.app.size.width >= TWO_PANES:
             pane.name_frame(title, position)
         else:
@@ -324,20 +326,25 @@ class Edit(Over):
         sealed = self._area.text
         self.say("◐ sealing", "dim")
         self.svc.run_beside(
-            ["push", "-m", message], lambda output, state: self._told_of_seal(sealed, output, state[0])
+            ["push", "-m", message],
+            lambda output, state: self._told_of_seal(sealed, output, state[0]),
         )
 
     def _told_of_seal(self, sealed: str, output: str, state: str) -> None:
         """Say how sealing has ended. `sealed`: the text as it was when it began. `output`: what the command
-        has printed."""
+        has printed. Its last line says what was sealed, that there was nothing to seal, or why it failed."""
         last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
         is_done = state == DONE
         if is_done:
             self._sealed = sealed
         if not self.is_attached:
             return
-        words = f"✓ sealed {last[:8]}" if is_done else last.removeprefix("svc: ")
-        self.say(words, "good" if is_done else "bad")
+        if not is_done:
+            self.say(last.removeprefix("svc: "), "bad")
+        elif last.startswith(SEALED):
+            self.say(f"✓ sealed {last.removeprefix(SEALED)}", "good")
+        else:  # nothing was sealed
+            self.say(last, "dim")
         self._compare()
         self._paint()
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from localstore.core.model.history import SealSummary
+from localstore.core.words import count
 from svc.console.table import size
 from tui import contents
 from tui.contents import Below
@@ -58,7 +59,7 @@ class FileFacts(FileView):
                 self._seals_of = seals
                 self._paint_facts()
 
-        def count(below: Below, at: float) -> None:
+        def take(below: Below, at: float) -> None:
             if self._of_file == about:
                 self._below = below
                 self._paint_facts()
@@ -69,7 +70,7 @@ class FileFacts(FileView):
                 self._paint_facts()
 
         if is_folder:
-            self.svc.load(contents.below(self.of.repo.id, seal, path), count, miss)
+            self.svc.load(contents.below(self.of.repo.id, seal, path), take, miss)
         self.svc.load(contents.history(self.of.repo.id, ref, path or None), paint, miss)
 
     def show_facts_of(self, path: str, *, is_folder: bool) -> None:
@@ -90,7 +91,7 @@ class FileFacts(FileView):
         below = self._below
         if below is None:
             return []
-        count = f"{below.files} file{'' if below.files == 1 else 's'}"
+        files = count(below.files, "file")
         hidden: Part = ("; others are hidden from you" if below.filtered else "", "dim")
         kinds: list[list[Part]] = [
             [
@@ -103,7 +104,7 @@ class FileFacts(FileView):
         if len(below.kinds) > KINDS:
             kinds.append([(f"{len(below.kinds) - KINDS} more kinds", "dim")])
         return [
-            *fact_rows("below it", [(count, "text"), (f"  {size(below.size)}", "text"), hidden]),
+            *fact_rows("below it", [(files, "text"), (f"  {size(below.size)}", "text"), hidden]),
             *fact_rows("kinds", *kinds),
         ]
 
@@ -119,8 +120,8 @@ class FileFacts(FileView):
         blob_size = self.size_of(self._of_file[1])
         makers = Counter(seal.provenance.who.handle or "?" for seal in seals)
         people: list[list[Part]] = [
-            [(f"@{safe(handle)}", "person"), (f"  {count} seal{'' if count == 1 else 's'}", "dim")]
-            for handle, count in makers.most_common(LISTED)
+            [(f"@{safe(handle)}", "person"), (f"  {count(seals_made, 'seal')}", "dim")]
+            for handle, seals_made in makers.most_common(LISTED)
         ]
         history: list[list[Part]] = []
         for seal in seals[:LISTED]:

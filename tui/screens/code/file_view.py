@@ -83,7 +83,7 @@ class FileView(View):
     def _paint_tree(self, cursor: Hashable | None = None) -> None:
         raise NotImplementedError
 
-    def _paint_file(self, blob: Blob, at: float) -> None:
+    def _paint_file(self, blob: Blob, at: float, seal: str | None = None) -> None:
         raise NotImplementedError
 
     def _repaint(self) -> None:

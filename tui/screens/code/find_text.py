@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from localstore.core.errors import SvcError
 from localstore.core.model.repo import Repo
+from localstore.core.words import count
 from svc.api import Api
 from svc.flows.search.lines import lines_with
 from tui.client import sentence
@@ -162,11 +163,9 @@ class FindText(ChooseBeside):
     def title_parts(self) -> Sequence[Part]:
         words = ""
         if self._words and self._texts is not None:
-            files, count = len({hit.path for hit in self._hits}), len(self._hits)
-            more = "+" if count >= HITS else ""
-            words = (
-                f" · {count}{more} line{'' if count == 1 else 's'} in {files} file{'' if files == 1 else 's'}"
-            )
+            files, hits = len({hit.path for hit in self._hits}), len(self._hits)
+            lines = f"{hits}+ lines" if hits >= HITS else count(hits, "line")
+            words = f" · {lines} in {count(files, 'file')}"
         return ((f" {self._what}{words}", "title"), (self._left_out, "warn"))
 
     @property

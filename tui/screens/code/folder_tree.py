@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from localstore.core.model.history import Tree, TreeFile
+from localstore.core.words import count
 from svc.console.table import size
 from tui import contents
 from tui.screens.code.live import Live, who_is_in
@@ -26,6 +27,7 @@ class FolderTree(Live):
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self.folder = ""
+        self._wanted_folder = ""  # the folder that was asked for last
         self._tree: Tree | None = None  # of `folder`; None until it is read
         self._unfolded: dict[str, Tree | None] = {}  # folders unfolded in place, by path; None until read
         self._sizes: dict[str, int] = {}  # of the files in the tree, by path
@@ -49,12 +51,18 @@ class FolderTree(Live):
         if folder != self.folder:
             self._unfolded.clear()
             self._revealed = ""
+        self._wanted_folder = folder
 
         def paint(tree: Tree, at: float) -> None:
-            self.folder, self._tree = folder, tree
-            self._paint_tree(cursor)
+            if seal == self.of.seal and folder == self._wanted_folder:
+                self.folder, self._tree = folder, tree
+                self._paint_tree(cursor)
 
-        self.svc.load(contents.tree(repo.id, seal, folder), paint)
+        def not_read(_: BaseException) -> None:
+            if folder == self._wanted_folder:
+                self._wanted_folder = self.folder
+
+        self.svc.load(contents.tree(repo.id, seal, folder), paint, not_read)
         for path in self._unfolded:
             self._load_unfolded(path)
 
@@ -124,7 +132,7 @@ class FolderTree(Live):
         """Move the cursor of the tree to a file. Folders around it are unfolded in place, and the others stay
         as they are. A file that is not below the folder of the tree is shown in the tree of all files."""
         folder = self.folder if path.startswith(f"{self.folder}/") else ""
-        if folder != self.folder:
+        if folder != self._wanted_folder:
             self._load_folder(folder)
         steps = path.split("/")[:-1]
         around = ["/".join(steps[: depth + 1]) for depth in range(len(steps))]
@@ -181,12 +189,17 @@ class FolderTree(Live):
         """Request and show what is in the folder under the cursor. For the row `../` that is the parent
         folder. `key`: the key of the row in the tree."""
         kind, path = key
-        if self.of.seal is None:
+        seal = self.of.seal
+        if seal is None:
             return
         if kind == "up":
             path = self.folder.rpartition("/")[0]
-        folder = contents.tree(self.of.repo.id, self.of.seal, path)
-        self.svc.load(folder, lambda tree, at: self._show_entries(key, path, tree))
+
+        def paint(tree: Tree, at: float) -> None:
+            if seal == self.of.seal:
+                self._show_entries(key, path, tree)
+
+        self.svc.load(contents.tree(self.of.repo.id, seal, path), paint)
 
     def _shows_preview(self, key: tuple[str, str]) -> bool:
         """Whether the pane of the file shows the preview of this row of the tree. It does not once the cursor
@@ -215,9 +228,9 @@ class FolderTree(Live):
         folders = len(entries) - len(files)
         counted: list[str] = []
         if folders:
-            counted.append(f"{folders} folder{'' if folders == 1 else 's'}")
+            counted.append(count(folders, "folder"))
         if files:
-            counted.append(f"{len(files)} file{'' if len(files) == 1 else 's'}, {size(sum(files))}")
+            counted.append(f"{count(len(files), 'file')}, {size(sum(files))}")
         self._head(f"{safe(path)}/" if path else f"{safe(self.of.repo.name)}/", " · ".join(counted))
 
     def show_no_file(self, path: str, *, is_folder: bool) -> None:

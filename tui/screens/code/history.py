@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from textual.timer import Timer
 
 from localstore.core.model.history import ChangedFile, Compare, SealSummary
+from localstore.core.words import count
 from tui import contents
 from tui.changed import glimpse_of
 from tui.screens.code.differing import Differing
@@ -34,6 +35,7 @@ class History(Differing, FileView):
 
     _from_tree = False  # whether the tree had the focus when the history was opened
     _kept = ""  # the file that was open before the history of the branch, "" for none
+    _history_of = ""  # the branch or tag whose history was asked for last
     _seals: Sequence[SealSummary] = ()
     _seal = ""  # the one that `seal_pane` shows
     _checked: contents.CheckedSeal | None = None  # the same one
@@ -49,6 +51,11 @@ class History(Differing, FileView):
     def previews_seals(self) -> bool:
         """Whether two panes are shown: the list of seals, and the changes of the seal under its cursor."""
         return self._mode == "history" and self.wide
+
+    @property
+    def shows_other_history(self) -> bool:
+        """Whether a history is shown that is of another branch or tag than the one of the screen."""
+        return self._mode == "history" and self._history_of != self.of.ref_name
 
     def shows_seal(self, seal: str) -> bool:
         return self.previews_seals and seal == self._seal
@@ -156,20 +163,24 @@ class History(Differing, FileView):
         self._return_to = self.place_in_file() or self._return_to
         if self._mode != "history":
             self._from_tree = self.query_one("#tree", Lines).has_focus
-        self._mode = "history"
+        self._mode, self._history_of = "history", ref
         file = self.query_one("#file", Lines)
         file.shift = 0
         file.clear_search()
         self._arrange()
+        painted = False
 
         def paint(seals: list[SealSummary], at: float) -> None:
-            if self._mode != "history":
+            nonlocal painted
+            if self._mode != "history" or (path, ref) != (self.path, self._history_of):
                 return
             self._seals = seals
             self._arrange()
             self.query_one("#file", Lines).linked = False
-            self._paint_seals(self.of.seal)
-            self._focus("file")
+            self._paint_seals(None if painted else self.of.seal)  # the cursor may have moved meanwhile
+            if not painted:
+                self._focus("file")
+            painted = True
             self.rest_on_seal()
 
         self.svc.load(contents.history(repo.id, ref, path), paint)
@@ -242,7 +253,7 @@ class History(Differing, FileView):
                 self.of.say("this is the oldest", "dim")
             elif target > 0:
                 self.of.go_to(ref, ids[target])
-                self.of.back_words = f"{target} seal{'' if target == 1 else 's'} back"
+                self.of.back_words = f"{count(target, 'seal')} back"
                 self.of.show_frame()
             elif current == self.of.head:
                 self.of.say("this is the newest", "dim")

@@ -14,6 +14,7 @@ from localstore.core.model.listing import Listing
 from localstore.core.model.protection import Protection
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
+from localstore.core.words import count, first_line
 from svc.flows.git.address import git_address
 from svc.flows.place.rights import refusal
 from tui import contents, reads
@@ -173,15 +174,15 @@ class Overview(View):
         """Returns the seals below the newest one."""
         seals: list[tuple[Part, ...]] = []
         for seal in self._seals[1:SEALS]:
-            message = safe(seal.message.partition("\n")[0])
+            message = safe(first_line(seal.message))
             who = f"@{safe(seal.provenance.who.handle or '?')} {ago(seal.created_at, self.svc.clock())}"
             seals += [((message, "text"),), ((f"{seal.id[:8]}  ", "accent"), (who, "dim"))]
         return Fact("seals before it", tuple(seals))
 
     def _branches(self) -> Fact:
         kinds = Counter(ref.type for ref in self.of.refs)
-        words = [_count_words(kinds["branch"], "branch", "branches")]
-        words += [_count_words(kinds["tag"], "tag", "tags")] if kinds["tag"] else []
+        words = [count(kinds["branch"], "branch", "branches")]
+        words += [count(kinds["tag"], "tag")] if kinds["tag"] else []
         return Fact("branches", (((", ".join(words), "link"),),) if kinds else (), "branches")
 
     def _paint_seal(self, seal: SealSummary, at: float) -> None:
@@ -200,7 +201,7 @@ class Overview(View):
         words, role = checks_of(checks.rollup, checks.items)
         items = sorted(checks.items, key=lambda item: (*ORDER, item.state).index(item.state))
         each = [(sign_of_check(check), (f" {safe(check.name)}", "text")) for check in items]
-        counted = _count_words(len(checks.items), "check", "checks")
+        counted = count(len(checks.items), "check")
         return Fact("checks", (((counted, "link"), (f" {words}", role)), *each), "checks")
 
     def _release_fact(self) -> Fact:
@@ -220,7 +221,7 @@ class Overview(View):
             return Fact("rules", ())
         words = ", ".join(safe(rule.pattern) for rule in rules) if rules else "none"
         role = "text" if rules else "dim"
-        counted = _count_words(len(rules), "rule", "rules")
+        counted = count(len(rules), "rule")
         return Fact(
             "protection rules", (((counted, "link"), (f"  {words}" if rules else "", role)),), "rules"
         )
@@ -406,7 +407,7 @@ class Overview(View):
     def _seal_fact(self) -> Fact:
         seal = self._seal
         if seal is not None:
-            message, _, _ = seal.message.partition("\n")
+            message = first_line(seal.message)
             who = f"@{safe(seal.provenance.who.handle or '?')} {ago(seal.created_at, self.svc.clock())}"
             newest: tuple[Part, ...] = ((seal.id[:8], "link"), (f" «{safe(message)}» ", "text"))
             return Fact("newest seal", (newest, ((who, "dim"),)), "seal")
@@ -486,10 +487,6 @@ class Overview(View):
 
         items = [Item(command, ((words, "text"),)) for command, words in ways.items()]
         self.app.push_screen(Choose(f"{safe(repo.full_name)}: {counts(repo)}", items, chosen))
-
-
-def _count_words(count: int, singular: str, plural: str) -> str:
-    return f"{count} {singular if count == 1 else plural}"
 
 
 def _attention(repo: Repo) -> tuple[Part, ...]:

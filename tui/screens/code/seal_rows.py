@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from localstore.core.model.history import Compare, SealSummary
 from localstore.core.model.ref import Ref
+from localstore.core.words import count, first_line
 from tui.text import Part, ago, fold, safe, wrap
 
 Row = tuple[Part, ...]
@@ -24,7 +25,7 @@ def names_of(refs: Sequence[Ref]) -> dict[str, Row]:
 
 def subject_of(seal: SealSummary) -> Part:
     """Returns the first line of a seal's message, as a part."""
-    first = safe(seal.message.strip().partition("\n")[0])
+    first = safe(first_line(seal.message))
     return (first, "text") if first else ("no message", "dim")
 
 
@@ -38,10 +39,9 @@ def signature(fault: str | None) -> Row:
 
 def counts(compare: Compare) -> Row:
     """Returns parts that say how many files and lines a seal changed."""
-    count = len(compare.files)
     added, gone = sum(file.additions for file in compare.files), sum(file.deletions for file in compare.files)
     return (
-        (f"{count} file{'' if count == 1 else 's'}  ", "dim"),
+        (f"{count(len(compare.files), 'file')}  ", "dim"),
         (f"+{added} " if added else "", "good"),
         (f"−{gone}" if gone else "", "bad"),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from localstore.core.model.listing import Listing
 from localstore.core.model.repo import Repo
+from localstore.core.words import count
 from tui.text import safe
 
 SEARCH = "search files"  # what the key of the search in all files does, in the line of keys
@@ -13,7 +14,7 @@ SEARCH = "search files"  # what the key of the search in all files does, in the 
 def counts(repo: Repo) -> str:
     """Returns a text that says how many stars, watchers and forks the repository has."""
     numbers = ((repo.stars, "star"), (repo.watchers, "watcher"), (repo.forks, "fork"))
-    return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in numbers)
+    return ", ".join(count(number, name) for number, name in numbers)
 
 
 def describe_listing(listing: Listing) -> str:

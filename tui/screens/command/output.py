@@ -251,7 +251,12 @@ class Output(Over):
     def __init__(self, command: Command) -> None:
         super().__init__()
         self._command = command
-        self._lines: list[str] = []
+        self._ended_text = ""  # the output up to its last line break
+        self._ended_lines: list[str] = []  # the lines of it
+        self._last_lines: list[str] = []  # what is printed of the line after these
+        self._rows: list[Item] = []  # the rows of the ended lines
+        self._wrapped = 0  # how many of these lines have rows
+        self._made_for = (0, False)  # the width of these rows, and whether the command had failed
         self._warned = False  # whether the message says that the command may wait for the server
 
     def content(self) -> ComposeResult:
@@ -323,7 +328,7 @@ class Output(Over):
         if self._command.asks_on(self):
             self._ask()
             return
-        self._lines = [Text.from_ansi(line).plain for line in text.splitlines()]
+        self._take(text)
         self._sheet.empty = "running …" if self._command.runs else "it printed nothing"
         if self._warned and not self._command.runs:
             self._warned = False
@@ -331,15 +336,29 @@ class Output(Over):
         self.paint()
         self.show_frame()
 
+    def _take(self, text: str) -> None:
+        """Take over the output. Only what was printed since the last time is read."""
+        if not text.startswith(self._ended_text):  # it begins anew
+            self._ended_text, self._ended_lines, self._made_for = "", [], (0, False)
+        begin, end = len(self._ended_text), text.rfind("\n") + 1
+        if end > begin:
+            self._ended_lines += _plain_lines(text[begin:end])
+            self._ended_text = text[:end]
+        self._last_lines = _plain_lines(text[len(self._ended_text) :])
+
     def on_resize(self) -> None:
-        if self._lines:
+        if self._ended_lines or self._last_lines:
             self.paint()
 
     def paint(self) -> None:
         sheet = self._sheet
         failed = self._command.state not in (RUNNING, SUCCEEDED)
-        width = inner_width(self.app.size.width)
-        sheet.show([Item(None, row) for row in rows_of(self._lines, width, failed)])
+        made_for = inner_width(self.app.size.width), failed
+        if made_for != self._made_for:
+            self._made_for, self._rows, self._wrapped = made_for, [], 0
+        self._rows += _items(self._ended_lines[self._wrapped :], *made_for)
+        self._wrapped = len(self._ended_lines)
+        sheet.show([*self._rows, *_items(self._last_lines, *made_for)])
         if self._command.runs and self._command.prints_over_time:
             sheet.go(len(sheet.rows) - 1)  # like a terminal
         self._name_frame()
@@ -355,3 +374,13 @@ class Output(Over):
         failed = role == "bad"
         draw_frame(self._sheet, "bad" if failed else "accent")
         self._sheet.name_frame(f"svc {safe(shlex.join(command.words))} · {word}{after}", self._sheet.position)
+
+
+def _plain_lines(text: str) -> list[str]:
+    """Returns the lines of an output, without the codes for colours."""
+    return [Text.from_ansi(line).plain for line in text.splitlines()]
+
+
+def _items(lines: Sequence[str], width: int, failed: bool) -> list[Item]:
+    """Returns the rows of these lines of an output. `failed`: whether the command has failed."""
+    return [Item(None, row) for row in rows_of(lines, width, failed)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from localstore.core.model.check import SealChecks
 from localstore.core.model.history import Blob, SealSummary, Tree
 from localstore.core.model.repo import Repo
+from localstore.core.words import count, first_line
 from tui import contents, reads
 from tui.reads import Read
 from tui.screens.code.overview import READMES
@@ -33,7 +34,7 @@ def seal_line(seal: SealSummary, now: float) -> Line:
     author, and its age."""
     return (
         (f"{seal.id[:8]} ", "accent"),
-        (safe(seal.message.partition("\n")[0]), "text"),
+        (safe(first_line(seal.message)), "text"),
         (f"  @{safe(seal.provenance.who.handle or '?')} {brief(seal.created_at, now)}", "dim"),
     )
 
@@ -135,10 +136,10 @@ class Glance:
         stars, watchers and forks there are."""
         checks = self._checks.items if self._checks is not None else ()
         counts = [(repo.stars, "star"), (repo.watchers, "watcher"), (repo.forks, "fork")]
-        words = "  ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts if count)
+        words = "  ".join(count(number, noun) for number, noun in counts if number)
         seals: list[Line] = []
         for seal in self._seals[:SEALS]:
-            message = safe(seal.message.partition("\n")[0])
+            message = safe(first_line(seal.message))
             who = f"@{safe(seal.provenance.who.handle or '?')} {brief(seal.created_at, now)}"
             seals += [((message, "text"),), ((f"{seal.id[:8]}  ", "accent"), (who, "dim"))]
         return [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from localstore.core.model.dependency import Dependencies, Dependency, Dependent
 from localstore.core.model.history import SealSummary
 from localstore.core.model.run import Run, state_of
+from localstore.core.words import count
 from svc.console.table import size
 from tui import contents
 from tui.actions import Action
@@ -198,7 +199,7 @@ class Insights(Split):
             names = ((f"{len(people):<{WEEKS}}  ", "text"), (who, "person"))
         if self._runs is not None:
             share, decided = _passing(self._runs)
-            words = f"  {int(100 * share)} % of {decided} run{'' if decided == 1 else 's'}"
+            words = f"  {int(100 * share)} % of {count(decided, 'run')}"
             none: Line = (("no run yet", "dim"),)
             checks = (*bar(share, 1, WEEKS, _role(share)), (words, "text")) if decided else none
         rows = [
@@ -292,9 +293,9 @@ class Insights(Split):
         wide = max(NAME // 2, *(len(name) + 1 for name, _ in people)) if people else NAME
         wide = min(wide, NAME + 4)
         room = max(8, min(BAR, width - wide - 6))
-        for name, count in people[:AUTHORS]:
+        for name, seals in people[:AUTHORS]:
             words = safe(name)[: wide - 1]
-            rows.append(((f"@{words:<{wide}}", "person"), *bar(count, most, room), (f" {count}", "text")))
+            rows.append(((f"@{words:<{wide}}", "person"), *bar(seals, most, room), (f" {seals}", "text")))
         more = len(people) - AUTHORS
         return [*rows, ((f"and {more} more", "dim"),)] if more > 0 else rows
 
@@ -332,7 +333,7 @@ class Insights(Split):
                 (f"{safe(kind.name)[:9]:<10}", "text"),
                 *bar(kind.size, most, room),
                 (f" {_percent(kind.size, whole):>4}  ", "text"),
-                (f"{size(kind.size):>8}  {kind.files} file{'' if kind.files == 1 else 's'}", "dim"),
+                (f"{size(kind.size):>8}  {count(kind.files, 'file')}", "dim"),
             )
             for kind in kinds[1][:KINDS]
         ]
@@ -362,8 +363,7 @@ class Insights(Split):
         )
         right: tuple[Part, ...] = ((f"{dependency.ecosystem} ", "dim"),)
         if dependency.advisories:
-            count = len(dependency.advisories)
-            many = f"{count} advisor{'y' if count == 1 else 'ies'}  "
+            many = f"{count(len(dependency.advisories), 'advisory', 'advisories')}  "
             sure = any(hit.certain for hit in dependency.advisories)
             right = ((f"✗ {many}" if sure else f"? perhaps {many}", "bad" if sure else "warn"), *right)
         return Item(key, left, right, dependency.name)

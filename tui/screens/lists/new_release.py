@@ -11,6 +11,7 @@ from localstore.core.model.history import SealSummary
 from localstore.core.model.ref import Ref
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
+from localstore.core.words import first_line
 from tui import contents
 from tui.actions import Action
 from tui.screens.talk.composing import NONE, Composing
@@ -87,7 +88,7 @@ class NewRelease(Composing):
         def fill(released: set[str], seals: list[SealSummary]) -> None:
             """Fill the notes. Called first with cached data, and then with the server's answer."""
             new = list(takewhile(lambda seal: seal.id not in released, seals))
-            lines = [f"- {seal.message.partition(chr(10))[0].strip()}" for seal in new]
+            lines = [f"- {first_line(seal.message)}" for seal in new]
             self.put("notes", "\n".join([*([before, ""] if before and lines else [before]), *lines]).strip())
             if not lines:
                 self.say(f"nothing was sealed on {self._ref} since the last release", "warn")

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 
 from localstore.core.model.release import Asset, Release
 from localstore.core.model.repo import Repo
+from localstore.core.words import count
 from svc.console.table import size
 from tui import contents
 from tui.actions import Action
@@ -112,13 +113,13 @@ class Releases(Split):
     def _row(self, release: Release) -> Item:
         files = len(release.assets)
         first = first_words(release.notes)
-        count = f"{files} file{'' if files == 1 else 's'}  " if files else ""
+        many = f"{count(files, 'file')}  " if files else ""
         if self.two_lines or self.narrow:
             when = ((f"{brief(release.created_at, self.svc.clock())} ", "dim"),)
             head = ((f"{safe(release.version)}  ", "accent"), (safe(first), "text"))
             below = (
                 ("  ", "text"),
-                (f"{release.seal_id[:8]}  {count}", "dim"),
+                (f"{release.seal_id[:8]}  {many}", "dim"),
                 _describe_signature(self.of.repo.id, release),
             )
             return Item(release.version, head, when, f"{release.version} {release.notes}", below=below)
@@ -129,7 +130,7 @@ class Releases(Split):
         )
         right = (
             _describe_signature(self.of.repo.id, release),
-            (f"  {count}{ago(release.created_at, self.svc.clock())} ", "dim"),
+            (f"  {many}{ago(release.created_at, self.svc.clock())} ", "dim"),
         )
         return Item(release.version, left, right, f"{release.version} {release.notes}")
 

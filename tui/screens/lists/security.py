@@ -15,6 +15,7 @@ from localstore.core.model.dependency import Dependencies, Dependency
 from localstore.core.model.proposal import ProposalQuery
 from localstore.core.model.protection import Protection, matching, refusal
 from localstore.core.model.report import Report
+from localstore.core.words import count
 from tui import contents
 from tui.actions import Action
 from tui.blocks import CARD, Block, draw_card, lay_blocks
@@ -277,19 +278,19 @@ class Security(Split):
         """Returns a row that sums up the tab: reports that wait, advisories by severity, and so on."""
         parts: list[Part] = []
         if undecided := self._undecided:
-            parts.append((f"! {_count_words(len(undecided), 'report', 'reports')}  ", "warn"))
-        for severity, count in self._severities().items():
-            if count:
-                parts.append((f"{_SIGNS[severity]} {count} {severity}  ", _ROLES[severity]))
+            parts.append((f"! {count(len(undecided), 'report')}  ", "warn"))
+        for severity, number in self._severities().items():
+            if number:
+                parts.append((f"{_SIGNS[severity]} {number} {severity}  ", _ROLES[severity]))
         if affected := self._affected:
-            parts.append((f"✗ {_count_words(len(affected), 'dependency', 'dependencies')}  ", "bad"))
+            parts.append((f"✗ {count(len(affected), 'dependency', 'dependencies')}  ", "bad"))
         parts = parts or [("✓ nothing known  ", "good")]
         if self._rules is not None and self._branches:
             protected = len(self._branches) - len(self._find_unprotected())
             of = (
                 str(len(self._branches))
                 if self.list_width < SUMMARY
-                else _count_words(len(self._branches), "branch", "branches")
+                else count(len(self._branches), "branch", "branches")
             )
             parts.append((f"{protected} of {of} protected", "dim"))
         return tuple(parts)
@@ -660,7 +661,7 @@ def _demands(rule: Protection) -> list[str]:
     """Returns a text for each requirement of a protection rule."""
     demands = [words for flag, words in _FLAGS if getattr(rule, flag)]
     if rule.required_approvals:
-        demands.append(_count_words(rule.required_approvals, "approval", "approvals"))
+        demands.append(count(rule.required_approvals, "approval"))
     return demands
 
 
@@ -686,9 +687,9 @@ def _decisions(report: Report, width: int) -> list[Line]:
 def _dependency(dependency: Dependency) -> Item:
     sure = any(hit.certain for hit in dependency.advisories)
     sign: Part = ("  ✗ ", "bad") if sure else ("  ? ", "warn")
-    count = _count_words(len(dependency.advisories), "advisory", "advisories")
+    many = count(len(dependency.advisories), "advisory", "advisories")
     left: Line = (sign, (f"{safe(dependency.name)} ", "text"), (safe(dependency.requirement), "dim"))
-    right: Line = ((f"{count if sure else f'perhaps {count}'} ", sign[1]),)
+    right: Line = ((f"{many if sure else f'perhaps {many}'} ", sign[1]),)
     return Item(_key_of(dependency), left, right, dependency.name)
 
 
@@ -703,10 +704,6 @@ def _versions(affected: Affected) -> str:
         if fixed is not None:
             return f"  fixed in {safe(fixed)}"
     return f"  {safe(', '.join(affected.versions[:VERSIONS]))}" if affected.versions else ""
-
-
-def _count_words(count: int, noun: str, nouns: str) -> str:
-    return f"{count} {noun if count == 1 else nouns}"
 
 
 def _bullet(words: str, width: int) -> list[Line]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
+from localstore.core.words import count
 from svc.console.table import size
 from tui.screens.machine.reading import AppRow, Loaded, MachineState, Model, Pull
 from tui.text import Part, ago, fold, safe
@@ -81,8 +82,8 @@ def _server(overview: MachineState, engine: tuple[str, str], width: int) -> list
         words_of_memory = f" · {memory_words(taken, overview.total)}" if overview.total else ""
         on = f" · {safe(device)}" if device and status.kind == "embedded" else ""
         words = (f"{WORDS.get(status.kind, status.kind)}{on}{words_of_memory}", "dim")
-        count = len(status.leases)
-        needed = "1 lease" if count == 1 else f"{count} leases" if count else "stays" if status.stays else ""
+        idle = "stays" if status.stays else ""
+        needed = count(len(status.leases), "lease") if status.leases else idle
         right = ((f"{needed} ", "dim"),) if needed else ()
     return [heading("Server"), Item(SERVER, (*name, words), right, text="server"), *help_rows]
 

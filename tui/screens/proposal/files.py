@@ -9,6 +9,7 @@ from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
 from localstore.core.model.thread import Thread
+from localstore.core.words import count
 from tui import contents
 from tui.actions import Action
 from tui.screens.base import TWO_PANES
@@ -110,10 +111,10 @@ class Files(ChangedFiles, Remarking):
         return super().command_of(action)
 
     def title_parts(self) -> Sequence[Part]:
-        count, seen = len(self._changes), len(self.seen_paths)
+        files, seen = len(self._changes), len(self.seen_paths)
         open_threads = sum(self.open_threads().values())
-        words = f"{seen}/{count} seen  " if count else ""
-        talk = f"{open_threads} open thread{'' if open_threads == 1 else 's'}  " if open_threads else ""
+        words = f"{seen}/{files} seen  " if files else ""
+        talk = f"{count(open_threads, 'open thread')}  " if open_threads else ""
         pending = self.pending()
         pending_words = (
             f"{pending} pending  " if pending else "comments wait for A, X or S  " if self._keeps else ""

@@ -12,6 +12,7 @@ from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
 from localstore.core.model.review import ReviewCreate, Verdict
 from localstore.core.model.thread import Thread
+from localstore.core.words import count
 from tui.actions import Action
 from tui.drafts import name_draft
 from tui.screens.base import Base
@@ -81,8 +82,8 @@ class Reviewing(Base):
         if proposal is None or why:
             self.say(why, "warn")
             return
-        count = self.pending()
-        with_it = f" ({count} comment{'' if count == 1 else 's'} with it)" if count else ""
+        pending = self.pending()
+        with_it = f" ({count(pending, 'comment')} with it)" if pending else ""
 
         def done(text: str) -> None:
             self._review(proposal, verdict, text)

@@ -10,7 +10,7 @@ from localstore.core.model.check import Rollup, SealCheck
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.run import Run
 from localstore.core.model.run import state_of as run_state
-from localstore.core.words import SIGNS, reasons_to_wait, state_of_check, state_of_proposal
+from localstore.core.words import SIGNS, count, reasons_to_wait, state_of_check, state_of_proposal
 from tui.listed import Counts, ListedProposal
 from tui.text import Part, ago, safe
 from tui.wording import in_app
@@ -146,10 +146,8 @@ def standing_of(proposal: ListedProposal, account: str) -> NextStep | None:
     if refuses or "changes_requested" in codes:
         return _standing("✗", "changes asked", "bad", "changes", "verdicts")
     if proposal.checks.failed:
-        count = proposal.checks.failed
-        return _standing(
-            "✗", f"{count} check{'' if count == 1 else 's'} failed", "bad", f"{count} failed", "checks"
-        )
+        failed = proposal.checks.failed
+        return _standing("✗", f"{count(failed, 'check')} failed", "bad", f"{failed} failed", "checks")
     if handles:
         more = f" +{len(handles) - 1}" if len(handles) > 1 else ""
         return _standing("◇", f"review @{safe(handles[0])}{more}", "warn", f"@{safe(handles[0])}{more}")
@@ -175,8 +173,8 @@ def _standing_of_codes(proposal: ListedProposal) -> NextStep | None:
         begun = f"{checks.passed}/{checks.total}" if checks.total else ""
         return _standing("◐", f"checks {begun}".rstrip(), "warn", begun or "checks", "checks")
     if "unresolved_threads" in codes:
-        count = proposal.threads.open
-        words = f"{count} open thread{'' if count == 1 else 's'}" if count else "open threads"
+        open_threads = proposal.threads.open
+        words = count(open_threads, "open thread") if open_threads else "open threads"
         return _standing("◇", words, "warn", "threads")
     if "lock_writes" in codes:
         return _standing("⊘", "locked", "warn")
@@ -245,4 +243,4 @@ def verdicts_of(proposal: Proposal | ListedProposal) -> Part:
     if any(reviewer.state == "changes_requested" for reviewer in standing):
         return ("✗ changes", "bad")
     approved = sum(reviewer.state == "approved" for reviewer in standing)
-    return (f"✓ {approved} approval{'' if approved == 1 else 's'}", "good") if approved else ("", "text")
+    return (f"✓ {count(approved, 'approval')}", "good") if approved else ("", "text")

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from localstore.core.model import check
 from localstore.core.model.check import Check
 from localstore.core.model.repo import Repo
@@ -33,10 +35,15 @@ def last_run(each: Check, now: float) -> list[Part]:
 def choose_checks(on: Base, repo: Repo, checks: Sequence[Check]) -> None:
     """Show a card with all known checks, in which the required ones are marked, and put what the user changes
     into the outbox. `on`: the screen below the card."""
-    width = max((len(each.name) for each in checks), default=0)
+    names = {each.name: safe(each.name) for each in checks}
+    width = max(map(cell_len, names.values()), default=0)
     now = on.svc.clock()
     offered: dict[str, list[Part]] = {
-        each.name: [(f"{safe(each.name):<{width}}  ", "text"), *last_run(each, now)] for each in checks
+        each.name: [
+            (f"{names[each.name]}{' ' * (width - cell_len(names[each.name]))}  ", "text"),
+            *last_run(each, now),
+        ]
+        for each in checks
     }
     offered[OTHER] = [("another name …", "dim")]
 

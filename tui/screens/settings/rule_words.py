@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.model.protection import ProtectionSet
+from localstore.core.words import count
 
 FLAGS = {
     "fresh_approvals": "fresh approvals only",
@@ -22,7 +23,7 @@ def approvals_of(rule: ProtectionSet) -> int:
 
 def in_words(rule: ProtectionSet) -> str:
     """Returns as text what a protection rule requires."""
-    count = approvals_of(rule)
-    words = [f"{count} approval{'' if count == 1 else 's'}"] if count else []
+    approvals = approvals_of(rule)
+    words = [count(approvals, "approval")] if approvals else []
     words += [label for flag, label in FLAGS.items() if getattr(rule, flag)]
     return ", ".join(words) or "is not deleted"

@@ -16,6 +16,7 @@ from localstore.core.endpoint import Endpoint
 from localstore.core.model.access import Collaborator
 from localstore.core.model.label import Label
 from localstore.core.model.repo import Repo
+from localstore.core.words import count
 from svc.flows.place.rights import refusal
 from tui import contents
 from tui.actions import Action
@@ -261,11 +262,11 @@ class Composing(CardPanes, Card):
         return self.TITLE, (value,), self.ask_title
 
     def text_field(self) -> tuple[str, tuple[Part, ...], Callable[[], None]]:
-        count = len(self.value(self.BODY).splitlines())
-        lines: Part = (f"{count} line{'' if count == 1 else 's'}", "text")
+        lines = len(self.value(self.BODY).splitlines())
+        written: Part = (count(lines, "line"), "text")
         return (
             self.TEXT,
-            (lines if count else ("none; enter writes it, E in your editor", "dim"),),
+            (written if lines else ("none; enter writes it, E in your editor", "dim"),),
             self._write,
         )
 

@@ -12,6 +12,7 @@ from localstore.core.errors import UsageError
 from localstore.core.model.issue import IssueQuery
 from localstore.core.model.label import Label
 from localstore.core.model.repo import Repo
+from localstore.core.words import count
 from tui import contents
 from tui.actions import Action
 from tui.counted import ItemCount, count_open_issues, count_open_proposals
@@ -42,10 +43,10 @@ SHORT = 90  # columns below which rows say things in short
 def _fit_labels(names: Sequence[str], colours: Colours, room: int) -> list[Part]:
     """Returns as many labels as fit into `room` columns, at least one, and how many more labels there are, as
     parts."""
-    for count in range(len(names), 0, -1):
-        more = f"+{len(names) - count}" if count < len(names) else ""
-        parts = [*label_parts(names[:count], colours), (more, "dim")]
-        if count == 1 or sum(cell_len(text) for text, _ in parts) <= room:
+    for fitting in range(len(names), 0, -1):
+        more = f"+{len(names) - fitting}" if fitting < len(names) else ""
+        parts = [*label_parts(names[:fitting], colours), (more, "dim")]
+        if fitting == 1 or sum(cell_len(text) for text, _ in parts) <= room:
             return parts
     return []
 
@@ -87,7 +88,7 @@ def _acts(noun: Noun) -> tuple[Action, ...]:
 
 
 def _comments(item: ListedIssue | ListedProposal) -> str:
-    return f"{item.comments} comment{'' if item.comments == 1 else 's'}"
+    return count(item.comments, "comment")
 
 
 # Actions of the list that have other commands while it lists proposals.

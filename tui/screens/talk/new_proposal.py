@@ -14,6 +14,7 @@ from localstore.core.model.limits import ISSUE_TITLE_CHARS
 from localstore.core.model.proposal import ProposalCreate
 from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
+from localstore.core.words import first_line
 from tui import contents
 from tui.actions import Action
 from tui.changed import counts_of, sign_of
@@ -34,9 +35,9 @@ def title_and_text(messages: Sequence[str]) -> tuple[str, str]:
     messages."""
     if not messages:
         return "", ""
-    title, _, rest = messages[0].partition("\n")
+    title, _, rest = messages[0].strip().partition("\n")
     if len(messages) > 1:
-        rest = "\n".join(f"- {message.partition(chr(10))[0].strip()}" for message in reversed(messages))
+        rest = "\n".join(f"- {first_line(message)}" for message in reversed(messages))
     return title.strip()[:ISSUE_TITLE_CHARS], rest.strip()
 
 

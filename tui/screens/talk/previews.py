@@ -9,7 +9,7 @@ from localstore.core.model.check import SealChecks
 from localstore.core.model.issue import Comment, Issue
 from localstore.core.model.label import Label
 from localstore.core.model.proposal import Proposal, Reviewer
-from localstore.core.words import SIGNS_OF_ISSUES
+from localstore.core.words import SIGNS_OF_ISSUES, count
 from tui import contents
 from tui.reads import Read
 from tui.screens.facts import fact_rows
@@ -191,7 +191,7 @@ def talk_rows(
         return rows
     earlier = len(comments) - COMMENTS
     if earlier > 0:
-        words = f"{earlier} earlier comment{'' if earlier == 1 else 's'}: enter"
+        words = f"{count(earlier, 'earlier comment')}: enter"
         rows += [(("", "text"),), ((words, "dim"),)]
     for comment in comments[-COMMENTS:]:
         rows += comment_preview(comment, panes.text_rows(comment.body, COMMENT_LINES, COMMENT_SIZE), now)
