@@ -122,8 +122,8 @@ def conflict_name(path: str, when: datetime, device_key_id: str, outside: str | 
 
     `when` must have a time zone and is written in UTC. The result is always a valid path: a long stem is
     shortened and tagged with the digest of the path. If the folder's path leaves too little space for the
-    name, the copy is put into a folder above it. `outside`: a directory that a file is about to replace, so
-    the copy must not be in it."""
+    name, the copy is put into a folder above it. `outside`: a directory that a file replaces, so the copy
+    must not be in it."""
     if when.tzinfo is None:
         raise ValueError("when has no time zone")
     if not re.fullmatch(r"[A-Za-z0-9_-]{7,}", device_key_id):

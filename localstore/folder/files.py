@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from localstore.core.paths import parents
 from localstore.record.entry import Kind
 
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
@@ -96,6 +97,17 @@ class Files:
         """Whether something is at the path that is neither a regular file nor a directory, such as a link."""
         info = self.stat(path)
         return info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode)
+
+    def find_blocker(self, path: str) -> str | None:
+        """The file, link or special file that is in the place of a directory above `path`, so that nothing
+        can be at `path`. None if there is none."""
+        for above in parents(path):
+            info = self.stat(above)
+            if info is None:
+                return None
+            if not stat.S_ISDIR(info.st_mode):
+                return above
+        return None
 
     def open(self, path: str) -> int:
         """A descriptor for reading a regular file. Raises OSError for anything else."""
@@ -295,11 +307,9 @@ class Files:
 
     def remove(self, path: str) -> None:
         """Unlink the file; does nothing if it does not exist."""
-        try:
+        with suppress(FileNotFoundError, Blocked):
             fd, name = self._parent(path)
             os.unlink(name, dir_fd=fd)
-        except FileNotFoundError:
-            pass
 
     def prune(self, path: str) -> None:
         """Remove the empty directories above `path`."""

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 
 from localstore.core.paths import is_inside
+from localstore.folder.files import Blocked
 from localstore.record.conflicts import RecordedConflict
 from localstore.record.database import Intent
 from localstore.sync.conflicts import ConflictingTexts, author_of, drop_unused, record_conflict
@@ -31,8 +32,10 @@ def claim_conflict_name(copy: WorkingCopy, path: str, at: str | None = None) -> 
 def claim_name_for(copy: WorkingCopy, path: str, mine: bytes | None) -> str:
     """A free conflict name for the local version of `path`. `mine`: the digest of that version. The name is
     added to `WorkingCopy.conflicts` and recorded. If a conflict of this version is already recorded, the
-    recorded name is returned."""
-    same = [clash for clash in copy.db.conflicts.of(path) if clash.mine == mine]
+    recorded name is returned, unless a file is now in the place of a directory above it."""
+    recorded = [clash for clash in copy.db.conflicts.of(path) if clash.mine == mine]
+    blocked = [clash for clash in recorded if copy.files.find_blocker(clash.kept_as) is not None]
+    same = [clash for clash in recorded if clash not in blocked]
     unused = [clash for clash in same if not copy.is_taken(clash.kept_as)]
     if unused:
         name = unused[0].kept_as
@@ -42,7 +45,9 @@ def claim_name_for(copy: WorkingCopy, path: str, mine: bytes | None) -> str:
         theirs = row.digest if row is not None else None
         fresh = RecordedConflict(path, name, None, theirs, mine, author_of(copy, path), "", "")
         with copy.db.step():
-            copy.db.conflicts.put(same[-1]._replace(kept_as=name) if same else fresh)
+            for clash in blocked:
+                copy.db.conflicts.remove(clash.kept_as)
+            copy.db.conflicts.put(recorded[-1]._replace(kept_as=name) if recorded else fresh)
     copy.conflicts.append((path, name))
     return name
 
@@ -98,11 +103,11 @@ def move_aside(copy: WorkingCopy, path: str, of: str | None = None) -> None:
 
 
 def _move(copy: WorkingCopy, path: str, name: str) -> bool:
-    """Rename `path` to `name`. Returns False if the name was taken meanwhile, or if nothing is at the path
-    any more."""
+    """Rename `path` to `name`. Returns False if another program took the name or a directory on the way to
+    it meanwhile, or if nothing is at the path any more."""
     try:
         copy.files.move(path, name)
-    except (FileExistsError, FileNotFoundError):
+    except (FileExistsError, FileNotFoundError, Blocked):
         return False
     return True
 

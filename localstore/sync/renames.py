@@ -17,7 +17,7 @@ from localstore.core.model.seal import PayloadMissing
 from localstore.core.tree.directory import TreeEntry
 from localstore.core.tree.read import Change
 from localstore.folder import writer as writing
-from localstore.folder.files import Content
+from localstore.folder.files import Blocked, Content
 from localstore.folder.scan_result import Scan
 from localstore.record.database import FrontierRow
 from localstore.sync.adopting import adopt
@@ -185,7 +185,9 @@ def _move_edit(copy: WorkingCopy, old: str, row: FrontierRow, base: TreeEntry) -
     remote = next(iter(read_remote(copy, [row])), None)
     if remote is None or remote.row.kind != base.kind or copy.exists(row.path):
         return
-    with suppress(FileExistsError, FileNotFoundError):
+    if copy.files.find_blocker(row.path) is not None:
+        return  # its copy is kept beside, once the branch's files take the place
+    with suppress(FileExistsError, FileNotFoundError, Blocked):
         copy.files.move(old, row.path)
         with copy.db.step():
             copy.forget(old)

@@ -91,19 +91,17 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
         copy.db.arrivals.drop(path)  # else live sync takes it for a save of an old buffer, and undoes it
     work = writer(copy, trashed=() if copied is None else (copied[1],))
     if work.apply([FileWrite(path, new)], lambda _: iter([(new, content)]), "asked"):
-        file = next((above for above in paths.parents(path) if copy.files.is_file(above)), None)
-        raise in_the_way(path, file)
+        raise in_the_way(path, copy.files.find_blocker(path))
     return trash if copied is None else copied[0]
 
 
 def in_the_way(path: str, file: str | None = None) -> Conflict:
     """The error for a path that cannot be written, because a directory or a link is at the path. `file`: a
-    file in the place of a folder above the path, if this is the reason instead."""
+    file or link in the place of a folder above the path, if this is the reason instead."""
     name = paths.terminal_safe(path)
     if file is not None:
-        return Conflict(
-            f"{paths.terminal_safe(file)} is a file, so there can be no {name}; move it away, then try again"
-        )
+        there = f"{paths.terminal_safe(file)} is a file or a link"
+        return Conflict(f"{there}, so there can be no {name}; move it away, then try again")
     return Conflict(f"a directory or a link is where {name} belongs; move it away, then try again")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from localstore.core.errors import Conflict
 from localstore.core.paths import terminal_safe
 from localstore.core.storage.file_kind import Classifier
+from localstore.folder.files import Blocked
 from localstore.folder.writer import temp_name
 from localstore.record.database import Intent
 from localstore.sync.aside import files_below, folders_below
@@ -87,7 +88,7 @@ def _move(copy: WorkingCopy, path: str, target: Path) -> None:
         copy.db.put_intents([Intent(temp, path, None, None, "aside")])
     try:
         copy.files.move(path, temp)
-    except FileNotFoundError:
+    except (FileNotFoundError, Blocked):
         return  # deleted meanwhile; the journal's entry has nothing left to do
     try:
         _copy_out(copy, temp, target)

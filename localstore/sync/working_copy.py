@@ -291,12 +291,13 @@ class WorkingCopy:
         return self.files.stat(path) is not None
 
     def free_name(self, path: str, claimed: Collection[str] = ()) -> str:
-        """A conflict name for the file at `path` that is neither taken nor in `claimed`."""
-        when = self.now()
-        name = paths.conflict_name(path, when, self.device_id)
+        """A conflict name for the file at `path` that is neither taken nor in `claimed`. A file can get the
+        name now: if a file or a link is in the place of a directory above `path`, the name is beside it."""
+        when, blocker = self.now(), self.files.find_blocker(path)
+        name = paths.conflict_name(path, when, self.device_id, blocker)
         while self.is_taken(name) or name in claimed:
             when += timedelta(seconds=1)
-            name = paths.conflict_name(path, when, self.device_id)
+            name = paths.conflict_name(path, when, self.device_id, blocker)
         return name
 
     def is_taken(self, name: str) -> bool:

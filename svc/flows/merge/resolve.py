@@ -223,9 +223,7 @@ def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> ResolveRe
     file or directory at the path is moved to the trash."""
     record = conflict.record
     files = copy.files
-    blocked = next(
-        (above for above in parents(record.path) if files.is_file(above) or files.is_special(above)), None
-    )
+    blocked = files.find_blocker(record.path)
     if blocked is not None:
         raise in_the_way(record.path, blocked)
     trash = move_to_trash(copy, [record.path])

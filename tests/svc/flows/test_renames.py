@@ -170,3 +170,21 @@ def test_a_push_does_not_bring_back_what_others_deleted_live(
         bob.push("Two")
     assert "a.txt" not in relay.tree("main")
     assert any(data == MINE.encode() for data in bob.files().values())
+
+
+@pytest.mark.parametrize("mine", [MINE, TEXT.replace("line 3\n", "mine\n")])
+@pytest.mark.parametrize("new", ["a.txt/inner.txt", "other.txt/inner.txt", "taken/inner.txt"])
+def test_renamed_there_to_below_a_file_of_this_folder(ann: Place, bob: Place, mine: str, new: str) -> None:
+    (ann.folder / "a.txt").unlink()
+    (ann.folder / "other.txt").unlink()
+    ann.write(new, THEIRS)
+    ann.push("Two")
+    bob.write("a.txt", mine)
+    bob.write("other.txt", "mine, too\n")
+    bob.write("taken", "new\n")
+    copies = {conflict.path: conflict.kept_as for conflict in bob.pull("merge").conflicts}
+    assert bob.read(copies["a.txt"]) == mine.encode()
+    assert bob.read(copies["other.txt"]) == b"mine, too\n"
+    assert bob.read(copies.get("taken", "taken")) == b"new\n"
+    assert bob.read(new) == THEIRS.encode()
+    assert bob.pull("merge").changed == []
