@@ -395,3 +395,27 @@ def test_what_was_followed_is_told(relay: ModelRelay, pair: tuple[Device, Device
 )
 def test_the_sentences(said: dict[str, object], words: str) -> None:
     assert words in sentence_of(msgspec.convert({"folder": "/f", "at": "now", **said}, FolderEvent))
+
+
+@pytest.mark.parametrize("order", ["renamed first", "edited first", "both at once"])
+@pytest.mark.parametrize("new", ["a.txt/inner.txt", "taken/inner.txt"])
+@pytest.mark.parametrize("line", ["line 30", "line 3"])
+def test_renamed_to_below_what_is_a_file_here(
+    relay: ModelRelay, pair: tuple[Device, Device], order: str, new: str, line: str
+) -> None:
+    ann, bob = pair
+
+    def renaming() -> None:
+        text = ann.place.read("a.txt").replace(b"line 3\n", b"theirs\n")
+        ann.rename("a.txt", "moving")
+        rename(ann, "moving", new)
+        ann.save(new, text)
+
+    def editing() -> None:
+        edit(bob, "a.txt", line, "mine")
+        bob.save("taken", b"a file\n")
+
+    in_order(order, ann, bob, renaming, editing)
+    require_rest(relay, ann, bob)
+    for words in (b"theirs\n", b"mine\n", b"a file\n"):
+        assert any(words in data for data in bob.place.files().values())
