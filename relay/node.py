@@ -8,6 +8,7 @@ from functools import partial
 from relay.base import database_url as urls
 from relay.base.metrics import Metrics
 from relay.base.single_flight import SingleFlight
+from relay.capacity.limiter import Limiter
 from relay.capacity.probes import Probes
 from relay.capacity.reserve import Reserve
 from relay.config import Config
@@ -17,7 +18,6 @@ from relay.events.hub import Hub
 from relay.events.jobs import Jobs
 from relay.events.landings import Landings
 from relay.http.buffers import Buffers
-from relay.http.limiter import Limiter
 from relay.http.websocket import Sockets
 from relay.memory.compared import Comparisons
 from relay.memory.fair import Share

@@ -52,7 +52,7 @@ def _rates() -> str:
     """The part of the page on limits that says how often something may be done: requests, sockets and
     attempts to guess a secret."""
     from relay import domain as modules
-    from relay.http import limiter
+    from relay.capacity import limiter
     from relay.http.routing import TABLE
     from relay.ssh import front  # noqa: F401  # has a limit of its own
 

@@ -68,7 +68,7 @@ def test_every_limit_of_tries_stands_in_the_reference() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
     )
     page = reference.limits()
-    from relay.http.limiter import Attempts
+    from relay.capacity.limiter import Attempts
 
     guesses = [name for name in Attempts.ALL if name.endswith((".place", ".strangers"))]
     # The two of guesses are constructed for each thing that is guessed.

@@ -74,7 +74,7 @@ def handler_of(route: Route, node: Node) -> Handle:
         ctx = request.ctx
         address = client_address(request, node.config.proxy_hops)
         place = network_of(address)
-        node.limiter.admit(route, place)
+        node.limiter.admit(place, route.cost, route.name, route.per_minute)
         lease = ctx.lease = Lease(node.buffers, place)
         params = {name: _decode_segment(value) for name, value in raw_params.items()}
         gzip = route.gzip and _content_coding(request) == "gzip"
@@ -86,7 +86,7 @@ def handler_of(route: Route, node: Node) -> Handle:
         await who.identify(caller, request, incoming, body, params)
         if caller.principal is not None:
             ctx.account_id = caller.principal.account_id
-            node.limiter.admit_account(route, caller.principal.account_id)
+            node.limiter.admit_account(caller.principal.account_id, route.cost)
         arguments: dict[str, Any] = {**params, "raw": body, "request": request}
         try:
             if not sees:

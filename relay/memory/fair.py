@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from localstore.core.errors import RateLimited
 from relay.base.threads import to_end
-from relay.http.limiter import Limiter, Rate
+from relay.capacity.limiter import Limiter, Rate
 
 R = TypeVar("R")
 WORK = Rate(burst=20.0, per_second=0.2)  # seconds of the processor, for each account

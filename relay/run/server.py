@@ -30,6 +30,7 @@ from relay.base import edition, git
 from relay.base.environment import StartRefused
 from relay.base.logs import logger
 from relay.base.metrics import Metrics
+from relay.capacity.limiter import Limiter
 from relay.config import Config
 from relay.db.engine import connect
 from relay.domain.access import access_ends
@@ -46,7 +47,6 @@ from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
 from relay.http import app as http
-from relay.http.limiter import Limiter
 from relay.http.wire import StrictProtocol
 from relay.memory.lanes import Lanes
 from relay.node import Node

@@ -12,8 +12,8 @@ import asyncssh
 from localstore.core.errors import RateLimited
 from relay.base.environment import StartRefused
 from relay.base.ssh_settings import SshSettings
+from relay.capacity.limiter import Attempts
 from relay.http.address import network_of
-from relay.http.limiter import Attempts
 from relay.node import Node
 from relay.ssh import host_key, people
 from relay.ssh.agent import Agent

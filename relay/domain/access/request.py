@@ -23,13 +23,13 @@ from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, repo_name
+from relay.capacity.limiter import Attempts
 from relay.db import paging
 from relay.db import repo as repos
 from relay.db.engine.database import Author, Look, Row, Tx
 from relay.domain.access.access import add_collaborator
 from relay.domain.access.rows import access as rows
 from relay.domain.access.rows.access import RequestRow
-from relay.http.limiter import Attempts
 from relay.node import Node
 
 KIND = "access_request"

@@ -24,12 +24,12 @@ from localstore.core.model.base import Page, PageQuery
 from relay.base.clock import LAST_MS, now_ms, rfc3339, rfc3339_or_none, to_milliseconds
 from relay.base.ids import new_id
 from relay.caller import Caller
+from relay.capacity.limiter import Attempts
 from relay.db import paging
 from relay.db.engine.database import Tx
 from relay.domain.api_key.rows import api_key as rows
 from relay.domain.api_key.rows.api_key import ApiKeyRow, api_key_row
 from relay.domain.identity import audit
-from relay.http.limiter import Attempts
 
 SECRET_BYTES = 32
 SHOWN_CHARS = len(PREFIX) + 6  # of the secret, in lists: too few to guess the rest

@@ -43,6 +43,7 @@ from localstore.core.model.device import (
 )
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
+from relay.capacity.limiter import Attempts
 from relay.db.engine.database import Tx
 from relay.db.identity import device_key as device_keys
 from relay.domain.device import device
@@ -50,7 +51,6 @@ from relay.domain.device.rows import pairing as rows
 from relay.domain.device.rows.pairing import PairingRow, pairing_row
 from relay.domain.identity import audit, device_key
 from relay.domain.identity.rows import account as accounts
-from relay.http.limiter import Attempts
 
 _CREATED = Attempts("pairing_qr.account", 20, 600, "QR codes that an account makes")
 _WRONG = Attempts("pairing_qr.wrong", 30, 600, "wrong QR codes of a network; a code has 128 random bits")

@@ -14,6 +14,7 @@ from relay.base.clock import now_ms
 from relay.base.ids import new_account_id
 from relay.caller import Caller
 from relay.capacity import quota
+from relay.capacity.limiter import Attempts
 from relay.db.engine.database import Tx, UniqueViolation
 from relay.domain.identity import audit
 from relay.domain.identity import session as sessions
@@ -21,7 +22,6 @@ from relay.domain.identity.guesses import Guesses, is_known
 from relay.domain.identity.rows import account as rows
 from relay.domain.identity.rows.account import AccountRow
 from relay.domain.identity.session import NewSession
-from relay.http.limiter import Attempts
 
 PHASE = "local"  # an account with a password or device key on this node
 ASK = (

@@ -29,13 +29,13 @@ from localstore.core.model.auth import (
 )
 from relay.base.clock import now_ms
 from relay.caller import Caller, Principal
+from relay.capacity.limiter import Attempts
 from relay.db.engine.database import UniqueViolation
 from relay.domain.identity import audit
 from relay.domain.identity import session as sessions
 from relay.domain.identity.device_key import check_label, public_keys
 from relay.domain.identity.rows import device_grant as rows
 from relay.domain.identity.rows.device_grant import DeviceCodeRow
-from relay.http.limiter import Attempts
 
 _STARTS = Attempts("device_code.address", 120, 600, "sign-ins of terminals that a network begins")
 _GUESSES = Attempts("user_code.account", 10, 600, "codes of terminals that an account tries")

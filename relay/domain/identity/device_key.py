@@ -38,6 +38,7 @@ from localstore.core.model.auth import (
 from localstore.core.model.base import Page, PageQuery
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.caller import Caller, Principal
+from relay.capacity.limiter import Attempts
 from relay.db import paging
 from relay.db.engine.database import Tx, UniqueViolation
 from relay.db.identity import device_key as rows
@@ -50,7 +51,6 @@ from relay.domain.identity.guesses import Guesses, is_known, remember
 from relay.domain.identity.rows import account as accounts
 from relay.domain.identity.rows.account import AccountRow
 from relay.domain.identity.session import NewSession
-from relay.http.limiter import Attempts
 
 _CHALLENGES = Attempts("challenge.address", 300, 600, "challenges for device keys of a network")
 _ACCOUNTS = Attempts("device_key.new_account", 200, 3600, "accounts that a network makes with a device key")

@@ -11,9 +11,9 @@ from __future__ import annotations
 from localstore.core.errors import RateLimited
 from relay.base.clock import now_ms
 from relay.caller import Caller
+from relay.capacity.limiter import Attempts
 from relay.db.engine.database import Tx
 from relay.domain.identity.rows import known_address as rows
-from relay.http.limiter import Attempts
 
 KNOWN_FOR = 90 * 24 * 3600 * 1000  # milliseconds after a sign-in
 KNOWN_NETWORKS = 64  # latest networks of one account

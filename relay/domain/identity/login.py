@@ -24,6 +24,7 @@ from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.base.ids import new_account_id
 from relay.base.providers import Provider
 from relay.caller import Caller, account_name
+from relay.capacity.limiter import Attempts
 from relay.db.engine.database import Tx, UniqueViolation
 from relay.db.identity import session as session_rows
 from relay.domain.identity import account as accounts
@@ -33,7 +34,6 @@ from relay.domain.identity.rows import account as account_rows
 from relay.domain.identity.rows import login as rows
 from relay.domain.identity.rows.login import FlowRow
 from relay.domain.identity.session import NewSession
-from relay.http.limiter import Attempts
 from relay.outbound.identity_provider import ConfirmedPerson
 
 PHASE = "oidc_linked"

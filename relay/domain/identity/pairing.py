@@ -10,11 +10,11 @@ from localstore.core.model import limits
 from localstore.core.model.auth import PairingCode
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
+from relay.capacity.limiter import Attempts
 from relay.db.engine.database import Tx
 from relay.db.identity import device_key as rows
 from relay.domain.identity import audit
 from relay.domain.identity.rows.account import AccountRow
-from relay.http.limiter import Attempts
 
 _CREATED = Attempts("pairing.account", 10, 600, "pairing codes that an account makes (`svc auth device add`)")
 

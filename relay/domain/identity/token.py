@@ -9,10 +9,10 @@ from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.auth import IdentityLevel, ScriptToken, ScriptTokenRequest, TokenKeys
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
+from relay.capacity.limiter import Attempts
 from relay.domain.identity import audit
 from relay.domain.identity import session as sessions
 from relay.domain.identity.device_key import check_label
-from relay.http.limiter import Attempts
 
 DAY = 24 * 3600 * 1000  # milliseconds
 CAPS = {"read": ("read",), "write": ("read", "write"), "admin": ("admin", "read", "write")}

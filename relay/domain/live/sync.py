@@ -42,11 +42,11 @@ from localstore.core.model.sync import (
     Updates,
 )
 from relay.caller import Caller
+from relay.capacity.limiter import SUBSCRIBE
 from relay.domain.live import channel
 from relay.domain.live.channel import RunOnRepository
 from relay.events.log import LEVEL, Audience
 from relay.events.peers import Peer
-from relay.http.limiter import SUBSCRIBE
 from relay.http.storable import require_storable_json
 
 FRAME_BYTES = 4096  # of one message from a client without updates

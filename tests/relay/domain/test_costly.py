@@ -16,10 +16,10 @@ from sqlalchemy import bindparam, delete
 from localstore.core.encoding import b64u
 from localstore.core.errors import NotFound, RateLimited, Unavailable
 from localstore.core.lane.lane import Lane
+from relay.capacity.limiter import Limiter
 from relay.db.schema import tables
 from relay.domain.live import lane_work, live
 from relay.domain.live.lane_work import Bench
-from relay.http.limiter import Limiter
 from relay.memory.fair import WORK, Share
 from scripts.attack.attackers import across
 from tests.patience import PATIENCE

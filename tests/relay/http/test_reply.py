@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from localstore.core.errors import RateLimited
+from relay.capacity.limiter import Limiter, Rate
 from relay.http.bytes_reply import cut, not_modified, parse_range
-from relay.http.limiter import Limiter, Rate
 from relay.http.router import Router, parameters_of
 from relay.http.routing import TABLE
 

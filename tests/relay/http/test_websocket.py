@@ -16,8 +16,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from localstore.core.identity.bearer import authorization
 from localstore.core.model.limits import MIB
+from relay.capacity.limiter import SOCKET
 from relay.http import websocket
-from relay.http.limiter import SOCKET
 from scripts.attack import attackers
 from scripts.attack.attackers import frame
 from tests.patience import PATIENCE

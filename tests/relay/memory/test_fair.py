@@ -9,7 +9,7 @@ import time
 import pytest
 
 from localstore.core.errors import RateLimited
-from relay.http.limiter import Limiter
+from relay.capacity.limiter import Limiter
 from relay.memory.fair import PATIENCE, WAITING, WORK, AccountTurns, Share
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from localstore.core.errors import RateLimited
+from relay.capacity.limiter import Limiter
 from relay.http.buffers import Buffers, Lease
-from relay.http.limiter import Limiter
 from relay.memory.fair import WAITING, WORK, Share
 from relay.memory.streams import FILE, Streams
 from tests.patience import PATIENCE

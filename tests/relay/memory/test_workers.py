@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from localstore.core.errors import NotFound, RateLimited, Unavailable
-from relay.http.limiter import Limiter
+from relay.capacity.limiter import Limiter
 from relay.memory import texts
 from relay.memory.fair import WAITING, Share
 from relay.memory.texts import FileSides

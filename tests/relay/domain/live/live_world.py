@@ -38,6 +38,7 @@ from relay.base.clock import now_ms
 from relay.base.metrics import Metrics
 from relay.caller import Principal, View
 from relay.capacity import quota
+from relay.capacity.limiter import Limiter
 from relay.db import repo as repos
 from relay.db import seal as seal_rows
 from relay.db.engine import connect
@@ -49,7 +50,6 @@ from relay.domain.storage import chunked
 from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
-from relay.http.limiter import Limiter
 from relay.memory import trees
 from relay.memory.lanes import Lanes
 from relay.node import Node

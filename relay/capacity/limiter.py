@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from localstore.core.errors import RateLimited
-from relay.http.routing import Route
 
 REMEMBERED = 100_000  # buckets; the least recently used are dropped
 
@@ -49,20 +48,20 @@ class Limiter:
         self._clock = clock
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
-    def admit(self, route: Route, address: str) -> None:
-        """Count a request against its address. Called before anything else of the request is read. Raises
-        RateLimited."""
+    def admit(self, address: str, cost: int, route: str, per_minute: int | None) -> None:
+        """Count a request that costs `cost` tokens against its address. `route`: the name of its route, which
+        an address may ask `per_minute` times a minute, if that is given. Called before anything else of the
+        request is read. Raises RateLimited."""
         if not self.enabled:
             return
-        self.spend(f"address {address}", ORDINARY, route.cost)
-        if route.per_minute is not None:
-            rate = Rate(burst=route.per_minute, per_second=route.per_minute / 60)
-            self.spend(f"{route.name} {address}", rate, 1)
+        self.spend(f"address {address}", ORDINARY, cost)
+        if per_minute is not None:
+            self.spend(f"{route} {address}", Rate(burst=per_minute, per_second=per_minute / 60), 1)
 
-    def admit_account(self, route: Route, account_id: str) -> None:
+    def admit_account(self, account_id: str, cost: int) -> None:
         """Count a request against its account, which may use many addresses. Raises RateLimited."""
         if self.enabled:
-            self.spend(f"account {account_id}", ORDINARY, route.cost)
+            self.spend(f"account {account_id}", ORDINARY, cost)
 
     def admit_message(self, address: str, account_id: str) -> None:
         """Count a socket message that does the work of a request, against its address and its account. Raises
