@@ -82,8 +82,8 @@ def test_ten_thousand_uploads_are_never_limited():
         route for route in TABLE_LOADED if route.name == "payload.put_payload" or route.method == "PUT"
     )
     for _ in range(10_000):
-        limiter.admit(route, "127.0.0.1")
-        limiter.admit_account(route, "account")
+        limiter.admit("127.0.0.1", route.cost, route.name, route.per_minute)
+        limiter.admit_account("account", route.cost)
 
 
 def test_static_segments_win_and_the_rest_takes_slashes():
