@@ -61,7 +61,7 @@ async def gather(
     trees that `policy` shows. Seals never change, so the result stays valid in every later transaction."""
     async with node.db.read(snapshot=True) as tx:
         seal_rows = await tx.all(rows.FRESH, of_repo=source, to_repo=target, ids=sorted(set(heads)))
-        history = SharedHistory(source, [row[0] for row in seal_rows])
+        history = SharedHistory(source, [seal_id for seal_id, *_ in seal_rows])
         digests: set[bytes] = set()
         chunked_digests: set[bytes] = set()
         for ids in _batches(history.seals):
@@ -69,9 +69,13 @@ async def gather(
                 if policy is None or policy.sees(path):
                     (chunked_digests if kind == "chunked" else digests).add(bytes(digest))
         load = trees.loader_of(node.objects, tx)
-        roots = {row[0]: (bytes(row[2]), bytes(row[3])) for row in seal_rows}
+        roots = {seal_id: (bytes(root), bytes(signed)) for seal_id, _, root, signed in seal_rows}
         history.trees = await parting.part_trees(tx, load, source, roots, policy)
-        first = {history.trees.roots.get(row[0], bytes(row[2])) for row in seal_rows if row[1] == FIRST}
+        first = {
+            history.trees.roots.get(seal_id, bytes(root))
+            for seal_id, generation, root, _ in seal_rows
+            if generation == FIRST
+        }
         load = history.trees.load(load)
         for root in first - {tree.EMPTY_ROOT}:
             for entry in (await trees.drive(tree.walk(root), load)).values():

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from relay.db.engine.database import Row, Tx
+from relay.db.engine.database import Tx
 from relay.domain.webhook import delivery, message
 from relay.domain.webhook.rows import webhook as rows
 from relay.events.followers import Follow
@@ -27,18 +27,19 @@ def make_follower(node: Node) -> Follow:
         for_readers = [
             (event.repo_id, event) for event in events if event.audience == "reader" and event.repo_id
         ]
-        by_repo: dict[str, list[Row]] = defaultdict(list)
-        for hook in await tx.all(rows.HOOKS, repos=sorted({repo_id for repo_id, _ in for_readers})):
-            by_repo[hook[1]].append(hook)
+        by_repo: dict[str, list[rows.FollowerHook]] = defaultdict(list)
+        repos = sorted({repo_id for repo_id, _ in for_readers})
+        for hook in map(rows.FollowerHook._make, await tx.all(rows.HOOKS, repos=repos)):
+            by_repo[hook.repo_id].append(hook)
         for repo_id, event in for_readers:
             type_ = message.TYPES[event.kind][0]
-            hooks = [hook for hook in by_repo[repo_id] if f" {type_} " in hook[3]]
+            hooks = [hook for hook in by_repo[repo_id] if f" {type_} " in hook.events]
             if not hooks:
                 continue
-            *_, owner, name = hooks[0]
-            body = await message.of_event(tx, event, repo_id, f"{owner}/{name}")
+            body = await message.of_event(tx, event, repo_id, f"{hooks[0].owner}/{hooks[0].name}")
             await delivery.keep(tx, event.id, repo_id, type_, body)
-            for hook_id, _, host, _, failing_since, *_ in hooks:
-                await delivery.queue(node, tx, hook_id, host, event.id, failing=failing_since is not None)
+            for hook in hooks:
+                failing = hook.failing_since is not None
+                await delivery.queue(node, tx, hook.id, hook.host, event.id, failing=failing)
 
     return follow

@@ -18,7 +18,7 @@ from relay.base.clock import rfc3339
 from relay.db import repo as repos
 from relay.db.collaboration import proposal as proposals
 from relay.db.collaboration import review as reviews
-from relay.db.engine.database import Row, Tx
+from relay.db.engine.database import Tx
 from relay.domain.checks.rows import run as runs
 from relay.domain.checks.wire import to_wire as run_to_wire
 from relay.domain.proposal.wire import to_review as review_to_wire
@@ -121,23 +121,24 @@ async def _describe_push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Dat
 async def _newest_seals(tx: Tx, repo_id: str, before: str | None, after: str) -> tuple[list[Data], bool]:
     """Read the newest seals after `before` up to `after`. Returns (seals, more): the seals, oldest first, and
     whether there are more."""
-    base = await _seal(tx, repo_id, before)
-    floor = base[1] if base is not None else 0
+    base = await _read_seal(tx, repo_id, before)
+    floor = base.generation if base is not None else 0
     listed: list[Data] = []
     at: str | None = after
     while at is not None and at != before:
-        row = await _seal(tx, repo_id, at)
-        if row is None or row[1] <= floor:
+        seal = await _read_seal(tx, repo_id, at)
+        if seal is None or seal.generation <= floor:
             break
         if len(listed) == WEBHOOK_SEALS:
             return listed[::-1], True
-        listed.append({"id": row[0], "message": row[2][:MESSAGE_CHARS]})
-        at = row[3]
+        listed.append({"id": seal.id, "message": seal.message[:MESSAGE_CHARS]})
+        at = seal.parent
     return listed[::-1], False
 
 
-async def _seal(tx: Tx, repo_id: str, seal_id: str | None) -> Row | None:
-    return None if seal_id is None else await tx.one(rows.SEAL, of_repo=repo_id, of_seal=seal_id)
+async def _read_seal(tx: Tx, repo_id: str, seal_id: str | None) -> rows.MessageSeal | None:
+    row = None if seal_id is None else await tx.one(rows.SEAL, of_repo=repo_id, of_seal=seal_id)
+    return None if row is None else rows.MessageSeal._make(row)
 
 
 async def _describe_release(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:

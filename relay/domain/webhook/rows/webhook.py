@@ -60,6 +60,28 @@ class DeliveryRow:
     answer_body: bytes | None = None
 
 
+class FollowerHook(NamedTuple):
+    """A webhook, as the follower of the event log needs it. `events`: as in `WebhookRow`. `owner`, `name`: of
+    its repository."""
+
+    id: str
+    repo_id: str
+    host: str
+    events: str
+    failing_since: int | None
+    owner: str
+    name: str
+
+
+class MessageSeal(NamedTuple):
+    """A seal in a message. `parent`: its first parent."""
+
+    id: str
+    generation: int
+    message: str
+    parent: str | None
+
+
 class ToSend(NamedTuple):
     """The data of one attempt of a delivery. `alive`: id of the repository, or None if it is deleted or
     suspended."""
