@@ -17,9 +17,12 @@ from typing import Any
 import msgspec
 import structlog
 
+from localstore.core.errors import SvcError
+
 DELAY = 0.2  # seconds
 
-_LIBRARIES = (
+_FORWARDED = (  # loggers of the standard library; `relay`: of modules that also run without a relay's log
+    "relay",
     "sanic.root",
     "sanic.error",
     "sanic.server",
@@ -37,6 +40,7 @@ def configure(level: str) -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _shorten_refusal,
             structlog.processors.format_exc_info,
             _render,
         ],
@@ -46,11 +50,11 @@ def configure(level: str) -> None:
     )
     _LINES.least_level = number
     handler = _Forward()
-    for name in _LIBRARIES:
-        library = logging.getLogger(name)
-        library.handlers = [handler]
-        library.propagate = False
-        library.setLevel(max(number, logging.WARNING))
+    for name in _FORWARDED:
+        forwarded = logging.getLogger(name)
+        forwarded.handlers = [handler]
+        forwarded.propagate = False
+        forwarded.setLevel(max(number, logging.WARNING))
 
 
 class _Lines:
@@ -89,6 +93,18 @@ _LINES = _Lines()
 _JSON = msgspec.json.Encoder(enc_hook=repr)
 
 
+def _shorten_refusal(_: Any, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Replace the traceback of a SvcError, which is raised on purpose, by its sentence: a database that is
+    stopped for a minute would fill the log."""
+    exc_info = event.get("exc_info")
+    error = sys.exc_info()[1] if exc_info is True else exc_info
+    error = error[1] if isinstance(error, tuple) else error
+    if isinstance(error, SvcError):
+        del event["exc_info"]
+        event["error"] = str(error)
+    return event
+
+
 def _render(_: Any, __: str, event: structlog.typing.EventDict) -> str:
     return _JSON.encode(event).decode("utf-8", "replace")
 
@@ -124,10 +140,9 @@ def _text(line: str | RequestLine) -> str:
 
 
 class _Forward(logging.Handler):
-    """Writes log records of libraries, which use the standard library's logging, in the form of the relay's
-    own lines."""
+    """Writes records of the standard library's logging in the form of the relay's other lines."""
 
     def emit(self, record: logging.LogRecord) -> None:
         exc_info = record.exc_info if record.exc_info and record.exc_info[0] else None
         method = "error" if record.levelno >= logging.ERROR else "warning"
-        getattr(structlog.get_logger(), method)(record.getMessage(), library=record.name, exc_info=exc_info)
+        getattr(structlog.get_logger(), method)(record.getMessage(), logger=record.name, exc_info=exc_info)
