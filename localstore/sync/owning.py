@@ -121,7 +121,10 @@ class RoundOwner:
 
     `bind`: returns relay and key for a link. It is called before the first round, and after the folder was
     switched to another branch, seal or repository. Use this class from one thread. A round should last 200 ms
-    at most; end it earlier if another process waits for the folder (`is_wanted`)."""
+    at most; end it earlier if another process waits for the folder (`is_wanted`).
+
+    `written_elsewhere`: whether another process wrote to the record between the last two rounds, or the last
+    round has failed."""
 
     def __init__(
         self,
@@ -134,6 +137,7 @@ class RoundOwner:
     ) -> None:
         self.folder, self._home, self._bind, self._turn = folder, home, bind, turn
         self._now, self._progress = now, progress
+        self.written_elsewhere = False
         self._copy: WorkingCopy | None = None
         self._version: int | None = None  # of the database as memory has it; None: memory may be wrong
         self._identity: Identity | None = None
@@ -192,7 +196,8 @@ class RoundOwner:
         if transport is not None:
             copy.use_transport(transport)
         version = copy.db.version()
-        if version != self._version:
+        self.written_elsewhere = version != self._version
+        if self.written_elsewhere:
             copy.renew()
         self._version = version
         copy.begin_report()

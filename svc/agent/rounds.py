@@ -52,6 +52,9 @@ class FolderRounds:
             if copy.repo != state.link:
                 state.link, state.connection.reopen_at = copy.repo, 0.0
             work.begin(copy, state.turn)
+            if state.owning.written_elsewhere:
+                # A command that saw changes first, such as a pull that merged, has sent only some of them.
+                state.due.paths_to_resend.update(copy.db.may_need_update())
             self._follow_rights(copy)
             self._follow_file_cap(copy)
             while self._texts.step(copy) or self._step(copy):

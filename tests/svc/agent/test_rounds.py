@@ -13,6 +13,7 @@ from localstore.core.errors import ServerUnreachable
 from localstore.home import Home
 from localstore.sync.owning import RoundOwner
 from svc.agent.editing import OpenTexts
+from svc.agent.line import Line
 from svc.agent.rounds import FolderRounds
 from svc.agent.state import FolderState
 from tests.localstore.model_relay import ModelRelay
@@ -94,3 +95,32 @@ def test_a_person_is_seen_at_the_file_and_not_at_a_temporary_one(tmp_path: Path)
     rounds.run()
     owning.close()
     assert state.last_save == ("new.txt", 0)
+
+
+def test_what_a_command_saw_first_and_did_not_send_is_sent(tmp_path: Path) -> None:
+    relay = ModelRelay()
+    ann, bob = Place(tmp_path, relay, "ann"), Place(tmp_path, relay, "bob")
+    text = "".join(f"line {number}\n" for number in range(40))
+    ann.write("a.txt", text)
+    ann.push()
+    bob.pull()
+    bound = ann.relay.transport("main", ann.key), ann.key
+    owning = RoundOwner(ann.folder, ann.home, lambda repo: bound)
+    state = FolderState(ann.folder, 1, LINK, owning, lambda said: None)
+    rounds = FolderRounds(state, OpenTexts(state), lambda line: None)
+    state.connection.light = "online"
+    state.connection.line = cast("Line", object())  # what is sent goes by requests
+
+    def work() -> None:
+        for _ in range(5):
+            rounds.run()
+            rounds.post()
+
+    work()
+    bob.write("a.txt", text.replace("line 3\n", "theirs\n"))
+    bob.push()
+    (ann.folder / "a.txt").rename(ann.folder / "b.txt")
+    ann.pull("merge")  # before the agent hears of the rename
+    work()
+    owning.close()
+    assert sorted(relay.tree("main")) == ["b.txt"]
