@@ -108,7 +108,7 @@ def test_what_a_command_saw_first_and_did_not_send_is_sent(tmp_path: Path) -> No
     owning = RoundOwner(ann.folder, ann.home, lambda repo: bound)
     state = FolderState(ann.folder, 1, LINK, owning, lambda said: None)
     rounds = FolderRounds(state, OpenTexts(state), lambda line: None)
-    state.connection.light = "online"
+    state.connection.light = "polling"
     state.connection.line = cast("Line", object())  # what is sent goes by requests
 
     def work() -> None:
