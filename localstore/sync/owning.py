@@ -123,8 +123,8 @@ class RoundOwner:
     switched to another branch, seal or repository. Use this class from one thread. A round should last 200 ms
     at most; end it earlier if another process waits for the folder (`is_wanted`).
 
-    `written_elsewhere`: whether another process wrote to the record between the last two rounds, or the last
-    round has failed."""
+    `written_elsewhere`: whether another process wrote to the record since the caller has set this to False,
+    or a round has failed."""
 
     def __init__(
         self,
@@ -196,8 +196,8 @@ class RoundOwner:
         if transport is not None:
             copy.use_transport(transport)
         version = copy.db.version()
-        self.written_elsewhere = version != self._version
-        if self.written_elsewhere:
+        if version != self._version:
+            self.written_elsewhere = True
             copy.renew()
         self._version = version
         copy.begin_report()

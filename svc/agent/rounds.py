@@ -53,8 +53,9 @@ class FolderRounds:
                 state.link, state.connection.reopen_at = copy.repo, 0.0
             work.begin(copy, state.turn)
             if state.owning.written_elsewhere:
-                # A command that saw changes first, such as a pull that merged, has sent only some of them.
-                state.due.paths_to_resend.update(copy.db.may_need_update())
+                # A command may have recorded what was saved or received, and have ended before it was sent or
+                # written. The agent looks only at what it hears of itself, and would never do it.
+                state.due.needs_pull, state.owning.written_elsewhere = True, False
             self._follow_rights(copy)
             self._follow_file_cap(copy)
             while self._texts.step(copy) or self._step(copy):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -16,6 +18,7 @@ from svc.agent.editing import OpenTexts
 from svc.agent.line import Line
 from svc.agent.rounds import FolderRounds
 from svc.agent.state import FolderState
+from svc.flows.common import begin
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import LINK, Place
 from tests.localstore.test_folding import folded_clone
@@ -97,13 +100,12 @@ def test_a_person_is_seen_at_the_file_and_not_at_a_temporary_one(tmp_path: Path)
     assert state.last_save == ("new.txt", 0)
 
 
-def test_what_a_command_saw_first_and_did_not_send_is_sent(tmp_path: Path) -> None:
-    relay = ModelRelay()
-    ann, bob = Place(tmp_path, relay, "ann"), Place(tmp_path, relay, "bob")
-    text = "".join(f"line {number}\n" for number in range(40))
-    ann.write("a.txt", text)
-    ann.push()
-    bob.pull()
+TEXT = "".join(f"line {number}\n" for number in range(40))
+
+
+@contextmanager
+def beside(ann: Place) -> Iterator[Callable[[], None]]:
+    """A context with a function that does the rounds of an agent in ann's folder, until nothing is due."""
     bound = ann.relay.transport("main", ann.key), ann.key
     owning = RoundOwner(ann.folder, ann.home, lambda repo: bound)
     state = FolderState(ann.folder, 1, LINK, owning, lambda said: None)
@@ -117,10 +119,38 @@ def test_what_a_command_saw_first_and_did_not_send_is_sent(tmp_path: Path) -> No
             rounds.post()
 
     work()
-    bob.write("a.txt", text.replace("line 3\n", "theirs\n"))
-    bob.push()
-    (ann.folder / "a.txt").rename(ann.folder / "b.txt")
-    ann.pull("merge")  # before the agent hears of the rename
-    work()
+    yield work
     owning.close()
-    assert sorted(relay.tree("main")) == ["b.txt"]
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Place, Place]:
+    relay = ModelRelay()
+    ann, bob = Place(tmp_path, relay, "ann"), Place(tmp_path, relay, "bob")
+    ann.write("a.txt", TEXT)
+    ann.push()
+    bob.pull()
+    return ann, bob
+
+
+def test_what_a_command_saw_first_and_did_not_send_is_sent(pair: tuple[Place, Place]) -> None:
+    ann, bob = pair
+    with beside(ann) as work:
+        bob.write("a.txt", TEXT.replace("line 3\n", "theirs\n"))
+        bob.push()
+        (ann.folder / "a.txt").rename(ann.folder / "b.txt")
+        ann.pull("merge")  # before the agent hears of the rename
+        work()
+    assert sorted(ann.relay.tree("main")) == ["b.txt"]
+
+
+def test_what_a_command_received_and_did_not_write_is_written(pair: tuple[Place, Place]) -> None:
+    ann, bob = pair
+    with beside(ann) as work:
+        bob.write("new.txt", "new\n")
+        bob.write("a.txt", TEXT.replace("line 3\n", "theirs\n"))
+        bob.push()
+        with ann.device() as copy:
+            begin(copy)  # as a push that is refused afterwards
+        work()
+    assert ann.files() == bob.files()
