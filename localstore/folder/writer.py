@@ -82,11 +82,17 @@ class Writer:
         self._finish = {"ready": finish, "asked": finish_asked}
         self._placing = placing
         self._placed: dict[str, os.stat_result] = {}  # by temporary name
+        self._mark = "ready"  # of the writes that are made now
+        self.denied: dict[str, str] = {}  # path → why the system does not allow the write
 
     def apply(self, changes: Sequence[FileWrite], supply: Supply, mark: str = "ready") -> list[str]:
         """Make the changes. Returns the paths that could not be written because of a directory or a link.
         `supply`: yields (digest, content) for a set of digests. `mark`: the journal state of the writes:
-        `ready` if they come from the branch, `asked` if the user asked for them."""
+        `ready` if they come from the branch, `asked` if the user asked for them.
+
+        A path of the branch that the user may not write is returned as well, and noted in `denied`: one
+        directory of root must not hold up the other files. For `asked`, PermissionError is raised."""
+        self._mark = mark
         intents = [
             Intent(temp_name(change.path), change.path, None, change.new, "writing") for change in changes
         ]
@@ -162,6 +168,9 @@ class Writer:
             placed = self._files.place(content, intent.temp, mode, durable, last)
         except (Blocked, FileNotFoundError):
             return None  # its directory was swapped or removed just now
+        except PermissionError as error:
+            self._note_denied(intent, error)
+            return None
         self._placed[intent.temp] = placed
         return intent._replace(inode=placed.st_ino, state="ready")
 
@@ -184,10 +193,18 @@ class Writer:
                         return None
             except (Blocked, BeingWritten):
                 return None
+            except PermissionError as error:
+                self._note_denied(intent, error)
+                return None
             except (FileNotFoundError, FileExistsError):
                 continue
             return self._outcome(intent)
         return None
+
+    def _note_denied(self, intent: Intent, error: PermissionError) -> None:
+        if self._mark != "ready":
+            raise PermissionError(error.errno, error.strerror, intent.path) from None
+        self.denied[intent.path] = (error.strerror or "no permission").lower()
 
     def _swap(self, intent: Intent, occupied: bool) -> None:
         if intent.new is None:

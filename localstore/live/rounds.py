@@ -18,6 +18,7 @@ import msgspec
 
 from localstore.core.lane.update import LiveUpdate
 from localstore.core.model.live import UpdateAnswers
+from localstore.core.paths import terminal_safe
 from localstore.folder.files import BeingWritten
 from localstore.folder.scan import scan as walk
 from localstore.folder.scan_result import PartialWalk, Scan, Skipped, WatcherMistaken
@@ -194,6 +195,10 @@ class Rounds:
         for path, why in copy.unreadable.items():
             self.barred[path] = why
         done = self.again(copy, [*_pending(copy, paths), *self._edited_elsewhere(copy)])
+        unwritable = copy.db.unwritable()
+        done.skipped += [
+            Skipped(terminal_safe(path), unwritable[path]) for path in paths if path in unwritable
+        ]
         return self._report(copy, done, changed)
 
     def bootstrap(self, copy: WorkingCopy) -> Connected:

@@ -126,7 +126,8 @@ def _replaced_texts(copy: WorkingCopy, rows: list[FrontierRow]) -> list[str]:
 
 
 def _write_rows(copy: WorkingCopy, todo: list[FrontierRow], local: Here) -> list[str]:
-    """Bring the files of these rows into the folder. Returns the paths that were written."""
+    """Bring the files of these rows into the folder. Returns the paths that were written, now or by a later
+    round: files that a program has open for writing are among them."""
     changed: list[str] = []
     digests = {row.digest for row in todo if row.kind == "blob"}
     copy.paths_of_binaries = copy.db.paths_of_binaries(digests) if digests else {}
@@ -140,8 +141,9 @@ def _write_rows(copy: WorkingCopy, todo: list[FrontierRow], local: Here) -> list
                 continue
             if settles:
                 settling.append(remote.row.path)
-        changed += [path for path in settling if not _is_settled(copy, path)]
+        unsettled = [path for path in settling if not _is_settled(copy, path)]
         settle(copy, settling)
+        changed += _without_unwritable(copy, unsettled)
         copy.progress("reconcile", min(start + CHUNK, len(todo)), len(todo))
     return changed
 
@@ -193,6 +195,12 @@ def _same_text(entry: PathRecord, row: FrontierRow) -> bool:
         and not row.live
         and entry.want == row.digest
     )
+
+
+def _without_unwritable(copy: WorkingCopy, paths: list[str]) -> list[str]:
+    """Those of the paths that this folder can have."""
+    unwritable = copy.db.unwritable() if paths else {}
+    return [path for path in paths if path not in unwritable]
 
 
 def _is_settled(copy: WorkingCopy, path: str) -> bool:
@@ -307,7 +315,7 @@ def _removals(copy: WorkingCopy, gone: list[str], later: Collection[str] = ()) -
     if copy.live:
         remember_removed(copy, clean)
     remove(copy, clean)
-    return clean, ways
+    return _without_unwritable(copy, clean), ways
 
 
 def _reconcile_path(copy: WorkingCopy, remote: Remote) -> bool:

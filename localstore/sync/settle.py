@@ -124,23 +124,29 @@ def _next_state(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes])
 
 def settle(copy: WorkingCopy, targets: Iterable[str]) -> None:
     """Write the texts of the lanes to the files at these paths. Files that block a path are moved to conflict
-    names. Saves made meanwhile are captured."""
+    names. Saves made meanwhile are captured. A file that the user may not write is left as it is, and
+    recorded as unwritable."""
     todo = list(targets)
+    denied: set[str] = set()
     for _ in range(ROUNDS):
         capture(copy, todo)
-        todo = [path for path in todo if not is_settled(copy, path)]
+        todo = [path for path in todo if path not in denied and not is_settled(copy, path)]
         changes = [change for path in todo for change in _change(copy, path)]
         changes = [change for change in changes if change.path in copy.entries]  # not moved aside since
         for batch in _batches(copy, changes):
-            _apply(copy, batch)
+            denied |= _apply(copy, batch)
         if not todo:
             return
 
 
 def remove(copy: WorkingCopy, gone: Sequence[str]) -> None:
-    """Remove files that the branch removed and that are unchanged here."""
+    """Remove files that the branch removed and that are unchanged here. A file that the user may not remove
+    stays, and is recorded as unwritable."""
     for start in range(0, len(gone), BATCH_FILES):
-        writer(copy).apply([FileWrite(path, None) for path in gone[start : start + BATCH_FILES]], _nothing)
+        work = writer(copy)
+        work.apply([FileWrite(path, None) for path in gone[start : start + BATCH_FILES]], _nothing)
+        for path, why in work.denied.items():
+            _leave(copy, path, f"it cannot be removed here ({why})")
 
 
 def _nothing(digests: set[bytes]) -> Iterator[tuple[bytes, Content]]:
@@ -266,7 +272,9 @@ def _batches(copy: WorkingCopy, changes: list[FileWrite]) -> Iterator[list[FileW
         yield batch
 
 
-def _apply(copy: WorkingCopy, batch: list[FileWrite]) -> None:
+def _apply(copy: WorkingCopy, batch: list[FileWrite]) -> set[str]:
+    """Write a batch of files. Returns the paths that the user may not write; they are recorded as
+    unwritable."""
     texts = {change.new for change in batch if copy.entries[change.path].kind == "text"}
     sizes = {change.new: copy.entries[change.path].size for change in batch if change.new is not None}
 
@@ -291,8 +299,12 @@ def _apply(copy: WorkingCopy, batch: list[FileWrite]) -> None:
             if missing:
                 yield from copy.fetch(missing, keep=is_text)
 
-    writer(copy).apply(batch, supply)  # blocked paths stay unsettled until the next round
+    work = writer(copy)
+    work.apply(batch, supply)  # blocked paths stay unsettled until the next round
+    for path, why in work.denied.items():
+        _leave(copy, path, f"it cannot be written here ({why})")
     copy.progress("write", len(batch), None, sum(sizes.values()))
+    return set(work.denied)
 
 
 # --- what came out of an exchange

@@ -3,11 +3,12 @@
     python -m scripts.campaign.live [--seconds 300] [--seed 1] [--devices 3] [--database-url URL]
 
 A history is some seconds in which the devices edit texts and bytes, remove and rename files, and replace
-texts by bytes and the reverse. After it, the script waits until each device is connected live with nothing
-queued, and checks the result. The folders must be equal, and equal to what a device that never wrote pulls
-from the branch. Each written word must be in a file, a conflict copy, the trash, or a file that somebody
-deleted, and may not be doubled. `--database-url`: an empty database; without it, SQLite in a temporary folder
-is used.
+texts by bytes and the reverse, while commands such as `svc push` run in the same folders. After it, the
+script waits until each device is connected live with nothing queued, and checks the result. The folders must
+be equal, and equal to what a device that never wrote pulls from the branch. Each written word must be in a
+file, a conflict copy, the trash, or a file that somebody deleted, and may not be doubled.
+
+`--database-url`: an empty database; without it, SQLite in a temporary folder is used.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import random
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -28,10 +30,31 @@ from scripts.campaign.live_people import Person, faults_of, files_of, text_of
 from scripts.live.cable import Cable
 from scripts.live.devices import Device, Relay, join, pair_devices
 
+COMMANDS = ("push -m Work", "pull", "pull --merge", "status", "diff", "conflicts")
 REST = 150.0  # seconds for all to come to rest
 ACTING = (3.0, 9.0)  # seconds of a history
 BETWEEN = (0.1, 1.5)  # seconds between two faults
 CUT = (0.2, 3.0)  # seconds without a network
+
+
+class Commands(threading.Thread):
+    """Runs commands in a device's folder, beside its agent. `counts`: how often each command ended with each
+    exit code. `faults`: what was wrong with their output."""
+
+    def __init__(self, device: Device, seed: int) -> None:
+        super().__init__(name=f"commands of {device.name}")
+        self._device, self._chance = device, random.Random(seed)
+        self.stopped = threading.Event()
+        self.counts: Counter[str] = Counter()
+        self.faults: list[str] = []
+
+    def run(self) -> None:
+        while not self.stopped.wait(self._chance.uniform(0.0, 0.5)):
+            command = self._chance.choice(COMMANDS)
+            done = self._device.run(*command.split())
+            self.counts[f"{command} {done.returncode}"] += 1
+            if "Traceback" in done.stderr or done.returncode < 0:
+                self.faults.append(f"svc {command} ended with {done.returncode}: {done.stderr}")
 
 
 class Campaign:
@@ -71,8 +94,9 @@ class Campaign:
             seed = self._seed * 1000 + self.counts["histories"] * 10 + at
             acting.append(Person(self.base, device.name, "abc"[at], seed, self.written[at]))
         self.people = acting
-        for person in acting:
-            person.start()
+        commands = [Commands(device, self._seed + at) for at, device in enumerate(self._devices)]
+        for thread in (*acting, *commands):
+            thread.start()
         until = time.monotonic() + self._chance.uniform(*ACTING)
         while time.monotonic() < until:
             time.sleep(self._chance.uniform(*BETWEEN))
@@ -81,7 +105,11 @@ class Campaign:
             person.stopped.set()
             person.join()
             self.counts.update(person.acts)
-        return self._judge(acting)
+        for thread in commands:
+            thread.stopped.set()
+            thread.join()
+            self.counts.update(thread.counts)
+        return [*(fault for thread in commands for fault in thread.faults), *self._judge(acting)]
 
     def _harm(self, what: str) -> None:
         """Cause the failure `what`: kill agents or the relay, or cut the network. Then repair it."""

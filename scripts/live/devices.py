@@ -30,10 +30,9 @@ class Device:
             "NO_COLOR": "1",
         }
 
-    def svc(self, *words: str, where: Path | None = None, fails: bool = False) -> str:
-        """Run `svc WORDS` on this device. Returns its output. If the command fails, SystemExit is raised;
-        with `fails`, it may fail."""
-        done = subprocess.run(
+    def run(self, *words: str, where: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run `svc WORDS` on this device, in its folder or in the folder `where`."""
+        return subprocess.run(
             [sys.executable, "-P", "-m", "svc", *words],
             cwd=where or (self.folder if self.folder.exists() else self.folder.parent),
             env=self.environment,
@@ -41,6 +40,11 @@ class Device:
             text=True,
             check=False,
         )
+
+    def svc(self, *words: str, where: Path | None = None, fails: bool = False) -> str:
+        """Run `svc WORDS` on this device. Returns its output. If the command fails, SystemExit is raised;
+        with `fails`, it may fail."""
+        done = self.run(*words, where=where)
         if done.returncode and not fails:
             raise SystemExit(
                 f"{self.name}: svc {' '.join(words)} ended with {done.returncode}: {done.stderr}"
