@@ -10,7 +10,7 @@ from localstore.core.diff import renames
 from localstore.core.diff.renames import File, Rename
 from localstore.core.errors import NotFound
 from localstore.core.model.history import ChangedFile
-from localstore.core.model.limits import DIFF_BYTES
+from localstore.core.model.limits import DIFF_BYTES, TEXT_FILE
 from localstore.core.pathspec import matching, without_match
 from localstore.folder.scan_result import Scan
 from localstore.folder.stat_cache import Stat
@@ -59,6 +59,8 @@ def diff(
         del changed[path]
     for change in _with_moves(copy, changed):
         file = _to_changed_file(copy, change, space)
+        if file is None:
+            continue
         if space or file.status != "modified" or file.patch != "":
             yield file
 
@@ -81,7 +83,10 @@ def _with_moves(copy: WorkingCopy, changed: Mapping[str, _Change]) -> Iterator[_
     def old(path: str) -> bytes:
         return copy.text(candidates.removed[path].digest)
 
-    moves += renames.similar(candidates, old, copy.files.read)
+    def new(path: str) -> bytes:
+        return copy.files.read_up_to(path, TEXT_FILE) or b""  # it may be gone since the scan
+
+    moves += renames.similar(candidates, old, new)
     to, away = {move.new: move for move in moves}, {move.old for move in moves}
     for path, change in changed.items():
         if path in to:
@@ -94,7 +99,8 @@ def _file(side: SealedFile | Stat) -> File:
     return File(side.digest, side.size, side.kind == "text")
 
 
-def _to_changed_file(copy: WorkingCopy, change: _Change, space: bool) -> ChangedFile:
+def _to_changed_file(copy: WorkingCopy, change: _Change, space: bool) -> ChangedFile | None:
+    """Compare both sides of a change. None if it is over: a new file that is gone since the scan."""
     path, was, now, source = change
     status: Status = (
         "renamed" if source else "added" if was is None else "removed" if now is None else "modified"
@@ -109,7 +115,10 @@ def _to_changed_file(copy: WorkingCopy, change: _Change, space: bool) -> Changed
             old_path=old_path, similarity=similarity,
         )  # fmt: skip
     old = copy.text(was.digest) if was else None
-    new = copy.files.read(path) if now else None
+    new = copy.files.read_up_to(path, TEXT_FILE) if now else None
+    if now and new is None:  # gone since the scan
+        gone = _Change(before, was, None)
+        return _to_changed_file(copy, gone, space) if was else None
     added, deleted = diffs.stat(old, new, space)
     names = before if was else None, path if now else None
     patch = diffs.unified_diff(old, new, *names, similarity=similarity, space=space)

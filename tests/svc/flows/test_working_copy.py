@@ -432,6 +432,26 @@ def test_status_and_diff_work_offline(ann: Place) -> None:
     assert b"n.txt" not in patch
 
 
+def test_a_diff_goes_on_where_files_went_since_it_began(ann: Place) -> None:
+    long = "".join(f"line {number}\n" for number in range(40))
+    for name in ("a.txt", "b.txt", "c.txt"):
+        ann.write(name, name + long)
+    ann.push()
+    ann.write("a.txt", "changed\n")
+    ann.write("b.txt", "changed\n")
+    ann.write("new.txt", "new\n")
+    (ann.folder / "c.txt").rename(ann.folder / "moved.txt")
+    with ann.device() as device:
+        files = diff(device)
+        listed = [next(files)]
+        for name in ("b.txt", "new.txt", "moved.txt"):
+            (ann.folder / name).unlink()
+        listed += files
+    assert [(file.path, file.status) for file in listed] == [
+        ("a.txt", "modified"), ("b.txt", "removed"), ("c.txt", "removed"),
+    ]  # fmt: skip
+
+
 def test_restore_keeps_the_edit_in_the_trash(ann: Place) -> None:
     ann.write("d/a.txt", "one\n")
     ann.push()
