@@ -183,7 +183,9 @@ CLIENT: dict[str, Variable] = {
     "SVC_COMPLETE": Variable(
         "–", "Set by completion scripts: answer what can stand at the cursor, run nothing."
     ),
-    "SVC_PLAIN": Variable("–", "Set: no colours, no pager, no moving progress."),
+    "SVC_PLAIN": Variable(
+        "–", "Set: no colours, no pager, no moving progress; with `lines`, texts have no drawn lines either."
+    ),
     "SVC_PAGER": Variable("`PAGER`", "Pager for long answers; `cat` for none."),
     "PAGER": Variable("`less -FRX`", "Pager, if `SVC_PAGER` is not set."),
     "VISUAL": Variable(
@@ -191,7 +193,7 @@ CLIENT: dict[str, Variable] = {
     ),
     "EDITOR": Variable("`vi`, `nano`", "The same, if `VISUAL` is not set."),
     "NO_COLOR": Variable("–", "Set: no colours."),
-    "TERM": Variable("–", "`dumb` or empty is like `SVC_PLAIN`."),
+    "TERM": Variable("–", "`dumb` is like `SVC_PLAIN=lines`, and empty like `SVC_PLAIN=1`."),
 }
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from localstore.agent.talk import ApiResponse
 
 Values = Mapping[str, str]
+NOWHERE: Values = MappingProxyType({})
 
 
 class Parameter(NamedTuple):
@@ -50,7 +52,8 @@ class Commands:
     """Describes and runs svc's commands. `summaries`: the summary of each command, by its path such as `issue
     close`. `fields`: returns the parameters of a command. `complete`: returns candidates for the last word of
     a command line, with their meanings. `first_words`: the first words of all commands of svc, also of those
-    that the app does not offer; these say themselves why they do not run here."""
+    that the app does not offer. `elsewhere`: by the path of such a command, why it does not run here and what
+    does instead."""
 
     def __init__(
         self,
@@ -59,9 +62,10 @@ class Commands:
         complete: Callable[[list[str]], list[tuple[str, str]]],
         programs: Programs,
         first_words: Collection[str],
+        elsewhere: Mapping[str, str] = NOWHERE,
     ) -> None:
         self.summaries, self.fields, self.complete, self._programs = summaries, fields, complete, programs
-        self.first_words = first_words
+        self.first_words, self.elsewhere = first_words, elsewhere
 
     def run(
         self,
@@ -86,6 +90,14 @@ class Commands:
             lambda output: on_output(output.decode("utf-8", "replace")),
         )
         return msgspec.json.decode(answer, type=ApiResponse[Any])
+
+    def elsewhere_of(self, words: Sequence[str]) -> str:
+        """Returns why the command at the beginning of these words does not run in the app, and what does
+        instead. Returns "" if it runs, and where its help is asked for."""
+        if "--help" in words or "-h" in words:
+            return ""
+        paths = (" ".join(words[:count]) for count in range(1, 4))
+        return next((self.elsewhere[path] for path in paths if path in self.elsewhere), "")
 
     def path_in(self, words: Sequence[str]) -> str:
         """Returns the command at the beginning of these words, such as `issue close`. Returns "" if they do
@@ -160,6 +172,8 @@ def known_values(
     values = {name: facts[name] for name in names & SHOWN & set(facts) if not path.endswith(" create")}
     if "number" in names and first in facts:
         values["number"] = facts[first]
+    if path.startswith("repo protect ") and "branch" in names and "pattern" in facts:
+        values["branch"] = facts["pattern"]
     if any(field.name == SEAL for field in fields) and SEAL in facts:
         values[SEAL] = facts[SEAL]
     if repo and "repository" in names:

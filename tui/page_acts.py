@@ -7,39 +7,57 @@ An action that the role does not allow is left out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from localstore.core.model.history import ChangedFile
+from localstore.core.model.inbox import InboxItem
 from localstore.core.model.issue import Issue
 from localstore.core.model.proposal import Proposal
+from localstore.core.model.protection import Protection, ProtectionSet
 from localstore.core.model.repo import Repo
+from localstore.core.model.run import Run
 from localstore.core.model.thread import Thread
 from svc.flows.place.rights import refusal
 from tui.screens.proposal.words import WAYS, reasons_against
 from tui.text import safe
 
+Names = Callable[[], Sequence[str]]  # returns the names that exist, such as those of labels
+
+
+def no_names() -> Sequence[str]:
+    return ()
+
 
 class Missing(NamedTuple):
     """A text that an action needs. `words`: the question. `option`: the option of the command that takes the
-    text. `several`: it may have several lines. Without a `required` text, the action is not done."""
+    text, "" if it is an argument. `several`: it may have several lines. Without a `required` text, the action
+    is not done. `names`: returns what can be chosen; any other text is asked for again. If it returns
+    nothing, every text is taken."""
 
     words: str
     option: str
     required: bool = True
     several: bool = False
+    names: Names = no_names
 
 
 class Act(NamedTuple):
-    """An action: the words of a command line, and the texts to ask for."""
+    """An action: the words of a command line, and the texts to ask for. `leaves`: the page is left after the
+    action, because what it is about is over."""
 
     words: Sequence[str]
     missing: Sequence[Missing] = ()
+    leaves: bool = False
 
 
 Offer = tuple[str, Act]  # what the action does, and the action
 COMMENT = Missing("comment", "--body", several=True)
 NOTE = Missing("a line with it, or nothing", "--body", required=False)
+TITLE = Missing("new title", "--title")
+DESCRIPTION = Missing("description", "--description")
+DEFAULT_BRANCH = Missing("branch", "--default-branch")
+SOMEBODY = "handle, without @"
 
 
 class PageActs:
@@ -52,16 +70,51 @@ class PageActs:
         missing = (Missing("title", "--title"), Missing("text", "--body", required=False, several=True))
         return self._offer("issue.create", repo, "new issue", ["issue", "create"], missing)
 
-    def of_issue(self, repo: Repo, issue: Issue) -> list[Offer]:
+    def of_issue(self, repo: Repo, issue: Issue, labels: Names) -> list[Offer]:
+        """Returns the actions of an issue. `labels`: returns the names of the repository's labels."""
         number, mine = str(issue.number), self._is_mine(issue)
         close = "close" if issue.state == "open" else "reopen"
-        return [
+        offers = [
             *self._offer("comment.create", repo, "comment", ["issue", "comment", number], (COMMENT,)),
             *self._offer("issue.close", repo, close, ["issue", close, number], mine=mine),
         ]
+        if issue.state == "open":
+            words = ["issue", "close", number, "--reason=not_planned"]
+            offers += self._offer("issue.close", repo, "close as not planned", words, mine=mine)
+        return [*offers, *self._sorting("issue", repo, issue, labels)]
 
-    def of_proposal(self, repo: Repo, proposal: Proposal) -> list[Offer]:
-        """Returns the actions of a proposal. How it can be merged is said by `of_merge`."""
+    def _sorting(self, noun: str, repo: Repo, item: Any, labels: Names) -> list[Offer]:
+        """Returns the actions that change labels, people and the title of an issue or a proposal. `noun`:
+        issue or pr."""
+        edit, mine = [noun, "edit", str(item.number)], self._is_mine(item)
+        on_it = [label.name for label in item.labels]
+        assigned = [actor.handle or "" for actor in item.assignees]
+
+        def others() -> Sequence[str]:
+            return [name for name in labels() if name not in on_it]
+
+        def ours() -> Sequence[str]:
+            return on_it
+
+        offers = self._offer(
+            "issue.label", repo, "put a label on it", edit, (Missing("label", "--add-label", names=others),)
+        )
+        if on_it:
+            missing = (Missing("label", "--remove-label", names=ours),)
+            offers += self._offer("issue.label", repo, "take a label off", edit, missing)
+        if self._account in assigned:
+            words = [*edit, "--remove-assignee=@me"]
+            offers += self._offer("issue.assign", repo, "take me off it", words)
+        else:
+            offers += self._offer("issue.assign", repo, "assign me", [*edit, "--add-assignee=@me"])
+        missing = (Missing(SOMEBODY, "--add-assignee"),)
+        offers += self._offer("issue.assign", repo, "assign somebody", edit, missing)
+        right = "issue.edit" if noun == "issue" else "proposal.edit"
+        return [*offers, *self._offer(right, repo, "change the title", edit, (TITLE,), mine=mine)]
+
+    def of_proposal(self, repo: Repo, proposal: Proposal, labels: Names) -> list[Offer]:
+        """Returns the actions of a proposal. How it can be merged is said by `of_merge`. `labels`: returns
+        the names of the repository's labels."""
         number, mine, state = str(proposal.number), self._is_mine(proposal), proposal.state
         review = ["pr", "review", number]
         offers = self._offer("comment.create", repo, "comment", ["pr", "comment", number], (COMMENT,))
@@ -71,13 +124,20 @@ class PageActs:
                 offers += self._offer("review.create", repo, "approve", [*review, "--approve"], (NOTE,))
             words = [*review, "--request-changes"]
             offers += self._offer("review.create", repo, "request changes", words, (why,))
-        if state == "open" and proposal.draft:
-            words = ["pr", "ready", number]
-            offers += self._offer("proposal.ready", repo, "mark as ready", words, mine=mine)
+        if state == "open":
+            text = Missing("text of the review", "--body", several=True)
+            words = [*review, "--comment"]
+            offers += self._offer("review.create", repo, "review without a verdict", words, (text,))
+            missing = (Missing(SOMEBODY, "--add-reviewer"),)
+            words = ["pr", "edit", number]
+            offers += self._offer("proposal.reviewers", repo, "ask for a review", words, missing, mine=mine)
+            words = ["pr", "ready", number, *([] if proposal.draft else ["--undo"])]
+            name = "mark as ready" if proposal.draft else "make it a draft"
+            offers += self._offer("proposal.ready", repo, name, words, mine=mine)
         if state != "merged":
             close = "close" if state == "open" else "reopen"
             offers += self._offer("proposal.close", repo, close, ["pr", close, number], mine=mine)
-        return offers
+        return [*offers, *self._sorting("pr", repo, proposal, labels)]
 
     def may_merge(self, repo: Repo, proposal: Proposal) -> bool:
         return proposal.state == "open" and self._may("proposal.merge_prepare", repo)
@@ -107,7 +167,7 @@ class PageActs:
         if len(files) == 1:
             words, path = [*words, f"--path={files[0].path}"], []
         else:
-            path = [Missing("path of the file", "--path")]
+            path = [Missing("path of the file", "--path", names=lambda: [file.path for file in files])]
         missing = (*path, Missing("number of the line, or lines such as 3-5", "--line"), COMMENT)
         return self._offer("thread.create", repo, "comment on lines", words, missing)
 
@@ -121,6 +181,72 @@ class PageActs:
             *self._offer("thread.comment", repo, "answer", answer, (COMMENT,)),
             *self._offer("thread.resolve", repo, name, resolve, mine=mine),
         ]
+
+    def of_run(self, repo: Repo, run: Run) -> list[Offer]:
+        if run.status == "completed":
+            return self._offer("run.rerun", repo, "run again", ["repo", "run", "rerun", run.id])
+        return self._offer("run.cancel", repo, "cancel", ["repo", "run", "cancel", run.id])
+
+    def of_inbox_item(self, item: InboxItem) -> list[Offer]:
+        """Returns the actions of a row of the inbox."""
+        offers: list[Offer] = []
+        if item.reason == "invited" and item.repo is not None:
+            for answer in ("accept", "decline"):
+                words = ["repo", "invite", answer, item.repo.full_name]
+                offers.append((f"{answer} the invitation", Act(words, leaves=True)))
+        mark = "unread" if item.done else "done"
+        name = "take it back into the inbox" if item.done else "done, which takes it out of the inbox"
+        return [*offers, (name, Act(["inbox", mark, item.id], leaves=True))]
+
+    def of_settings(self, repo: Repo) -> list[Offer]:
+        """Returns the actions that change the settings of a repository, apart from the rules of branches."""
+        edit = ["repo", "edit"]
+        role = Missing("role", "--role", names=lambda: ["read", "triage", "write", "admin"])
+        return [
+            *self._offer(
+                "repo.update",
+                repo,
+                "change the description",
+                edit,
+                (DESCRIPTION,),
+            ),
+            *self._offer(
+                "repo.update",
+                repo,
+                "change the default branch",
+                edit,
+                (DEFAULT_BRANCH,),
+            ),
+            *self._offer(
+                "invite.create",
+                repo,
+                "invite somebody",
+                ["repo", "collaborator", "add"],
+                (role, Missing(SOMEBODY, "")),
+            ),
+            *self._offer(
+                "protection.set",
+                repo,
+                "new rule for branches",
+                ["repo", "protect", "set"],
+                (APPROVALS, Missing("branch, or a pattern such as release/**", "")),
+            ),
+        ]
+
+    def of_rule(self, repo: Repo, rule: Protection) -> list[Offer]:
+        """Returns the actions that change the rule of a branch. A command that sets a rule replaces all of
+        it, so each has the other flags of the rule."""
+        set_rule = ["repo", "protect", "set", rule.pattern]
+        words = [*set_rule, *_flags(rule, "required_approvals", "require_review")]
+        offers = self._offer("protection.set", repo, "approvals that merges need", words, (APPROVALS,))
+        for flag, name in TOGGLED.items():
+            is_on = getattr(rule, flag)
+            words = [*set_rule, *_flags(rule, flag), *([] if is_on else [_option(flag)])]
+            turn = "no longer" if is_on else "from now on"
+            offers += self._offer("protection.set", repo, f"{turn}: {name}", words)
+        words = ["repo", "protect", "clear", rule.pattern]
+        removal = self._offer("protection.clear", repo, "remove the rule", words)
+        return offers + [(name, act._replace(leaves=True)) for name, act in removal]
 
     def _is_mine(self, written: Any) -> bool:
         return bool(self._account) and written.author.handle == self._account
@@ -144,6 +270,31 @@ class PageActs:
 
     def _act(self, repo: Repo, words: Sequence[str], missing: Sequence[Missing] = ()) -> Act:
         return Act([*words, "--repo", repo.full_name], missing)
+
+
+APPROVALS = Missing(
+    "how many approvals merges need", "--required-approvals", names=lambda: [str(n) for n in range(7)]
+)
+TOGGLED = {
+    "require_checks": "merges need their required checks",
+    "require_resolution": "merges need resolved threads",
+    "fresh_approvals": "only approvals of the newest change count",
+    "lock_writes": "nothing is written",
+}
+"""The flags of a rule that a user turns on and off, each with what it means."""
+
+
+def _option(flag: str) -> str:
+    return f"--{flag.replace('_', '-')}"
+
+
+def _flags(rule: ProtectionSet, *but: str) -> list[str]:
+    """Returns the options that say what a rule requires. `but`: members of the rule that are left out."""
+    names = ("require_review", "lock_deletions", *TOGGLED)
+    words = [_option(name) for name in names if getattr(rule, name) and name not in but]
+    if rule.required_approvals and "required_approvals" not in but:
+        words.append(f"--required-approvals={rule.required_approvals}")
+    return words
 
 
 def says_merge(proposal: Proposal) -> list[str]:

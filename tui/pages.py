@@ -10,31 +10,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
+from localstore.core.errors import NotFound
 from localstore.core.model.history import Compare
 from localstore.core.model.inbox import InboxItem
 from localstore.core.model.issue import Comment, Issue, IssueQuery
 from localstore.core.model.proposal import Proposal, ProposalQuery
+from localstore.core.model.protection import Protection
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from localstore.core.model.run import Run, state_of
 from localstore.core.model.thread import Thread
 from localstore.core.words import count, first_line, state_of_proposal
 from svc.flows.happened import list_happened
-from svc.flows.inbox_words import describe
+from svc.flows.inbox_words import describe, describe_event
 from svc.flows.place.rights import refusal
 from tui import contents, reads
 from tui.filters import WORDS, Filter, parse
 from tui.listed import ListedIssue, ListedProposal
 from tui.page_acts import Act, Offer, PageActs, says_merge
 from tui.reads import Read
+from tui.screens.lists.inbox import section_of
 from tui.screens.lists.signature import signature
 from tui.screens.proposal.words import conflict_way_out, merges_when, reasons, standing_of
 from tui.screens.settings import reads as settings_reads
 from tui.screens.settings.rule_words import in_words
 from tui.text import ago, safe
 
+SECTIONS = ("Needs me", "Mine", "Watching")
 NO_FACTS: Mapping[str, str] = MappingProxyType({})
 OF_ISSUE = (
     "issue edit --add-label NAME",
@@ -45,7 +49,8 @@ OF_ISSUE = (
 )
 OF_PROPOSAL = ("pr checks", "pr checkout", "pr edit --add-reviewer HANDLE", "pr edit --title TITLE")
 OF_REPO = ("issue create", "pr create", "log", "grep TEXT", "repo edit --description TEXT")
-OF_INBOX = ("inbox done ITEM", "inbox done --all")
+OF_INBOX = ("inbox done --all", "inbox --all")
+OF_SETTINGS = ("repo rename NAME", "repo protect list", "repo webhook list", "repo checks list")
 WIDTH = 100  # columns of a text that somebody wrote
 
 
@@ -116,10 +121,11 @@ class Pages:
 
     def issues(self, repo: Repo, text: str = "") -> Page:
         filters = parse("issues", text, "all")
-        issues: list[ListedIssue] = self._read(contents.issues(repo.id, cast("IssueQuery", filters.query)))
+        listed: list[ListedIssue] = self._read(contents.issues(repo.id, cast("IssueQuery", filters.query)))
+        issues = _open_first(listed)
         choices = [
             Choice(
-                f"#{issue.number} {issue.state}  {safe(issue.title)}  {_who(issue)} "
+                f"#{issue.number} {issue.state}  {safe(issue.title)}  {_labels(issue)}{_who(issue)} "
                 f"{self._ago(issue.updated_at)}",
                 partial(self.issue, repo, issue.number),
             )
@@ -132,6 +138,7 @@ class Pages:
             choices,
             partial(self.issues, repo),
             _choices_of(self._acts.of_issues(repo)),
+            open_of=_count_open(issues),
         )
 
     def issue(self, repo: Repo, number: int) -> Page:
@@ -143,20 +150,32 @@ class Pages:
             *_text(issue.body),
             *self._comments(self._read(contents.comments(repo.id, number))),
         ]
+        offers = self._acts.of_issue(repo, issue, partial(self._label_names, repo))
         return page_of(
             repo,
             f"#{number} {safe(issue.title)}",
             lines,
-            _choices_of(self._acts.of_issue(repo, issue)),
+            _choices_of(offers),
             text=True,
             issue=str(number),
-            commands=OF_ISSUE if self._acts.of_issue(repo, issue) else (),
+            commands=OF_ISSUE if offers else (),
         )
+
+    def _label_names(self, repo: Repo) -> list[str]:
+        return [label.name for label in self._read(contents.labels(repo.id))]
+
+    def open_number(self, repo: Repo, number: int) -> Page:
+        """Returns the page of the issue or proposal with this number."""
+        try:
+            return self.issue(repo, number)
+        except NotFound:
+            return self.proposal(repo, number)
 
     def proposals(self, repo: Repo, text: str = "") -> Page:
         filters = parse("proposals", text, "all")
         read = contents.proposals(repo.id, cast("ProposalQuery", filters.query))
-        proposals: list[ListedProposal] = self._read(read)
+        listed: list[ListedProposal] = self._read(read)
+        proposals = _open_first(listed)
         choices = [
             Choice(
                 f"#{proposal.number} {state_of_proposal(proposal.state, proposal.draft)}  "
@@ -166,7 +185,14 @@ class Pages:
             )
             for proposal in proposals
         ]
-        return _filter_page("Proposals", repo, filters, choices, partial(self.proposals, repo))
+        return _filter_page(
+            "Proposals",
+            repo,
+            filters,
+            choices,
+            partial(self.proposals, repo),
+            open_of=_count_open(proposals),
+        )
 
     def proposal(self, repo: Repo, number: int) -> Page:
         proposal: Proposal = self._read(contents.proposal(repo.id, number))
@@ -177,6 +203,7 @@ class Pages:
             f"{state}, by {_who(proposal)} {self._ago(proposal.created_at)}",
             f"{safe(proposal.head)} into {safe(proposal.base)}",
             *_list_names("labels", (label.name for label in proposal.labels)),
+            *_list_names("assigned", (_handle(actor) for actor in proposal.assignees)),
             *([merges_when(proposal)] if proposal.auto_merge else []),
             *_list_names("blocked by", reasons(proposal)),
             *_list_names("conflicts in", proposal.conflicts),
@@ -197,7 +224,7 @@ class Pages:
             )
             for thread in threads
         ]
-        offers = self._acts.of_proposal(repo, proposal)
+        offers = self._acts.of_proposal(repo, proposal, partial(self._label_names, repo))
         choices += _choices_of(offers)
         if self._acts.may_merge(repo, proposal):
             choices.append(Choice("merge", partial(self._merge, repo, number)))
@@ -293,14 +320,22 @@ class Pages:
         ]
         return page_of(repo, f"Runs of {safe(repo.full_name)}, {len(choices)}", lines, choices)
 
-    def run(self, repo: Repo, run: Run) -> Page:
+    def run(self, repo: Repo, listed: Run) -> Page:
+        run: Run = self._read(contents.run(repo.id, listed.id))
         lines = [
             f"{_outcome(run)}, attempt {run.attempt} on {run.seal_id[:8]} of {safe(run.branch)}",
             f"recorded by {_handle(run.reported_by)} {self._ago(run.created_at)}",
             *_text(run.summary or ""),
             *([safe(run.details_url)] if run.details_url else []),
         ]
-        return page_of(repo, f"run of {safe(run.name)}", lines, text=True)
+        return page_of(
+            repo,
+            f"run of {safe(run.name)}",
+            lines,
+            _choices_of(self._acts.of_run(repo, run)),
+            text=True,
+            run=run.id,
+        )
 
     def releases(self, repo: Repo) -> Page:
         releases: list[Release] = self._read(contents.releases(repo.id))
@@ -349,9 +384,10 @@ class Pages:
         )
 
     def settings(self, repo: Repo) -> Page:
-        """Returns the page with the settings of a repository. It can only be read. The user changes settings
-        with commands, which are typed after `:`."""
+        """Returns the page with the settings of a repository. The user changes those that are not among the
+        choices with commands, which are typed after `:`."""
         now: Repo = self._read(reads.repo(repo.id))
+        rules: list[Protection] = self._read(contents.protections(now.id))
         lines = [
             "General",
             f"  description: {safe(now.description) or 'none'}",
@@ -376,17 +412,31 @@ class Pages:
                 f"  {safe(check.name)}: {'required' if check.enabled else 'not required'}"
                 for check in self._read(contents.checks(now.id))
             ),
-            "Branch rules",
-            *(
-                f"  {safe(rule.pattern)}: {in_words(rule)}"
-                for rule in self._read(contents.protections(now.id))
-            ),
             "Lifecycle",
             f"  visibility: {now.visibility}",
             f"  archived: {'yes' if now.archived else 'no'}",
-            "change them with commands, such as :repo edit --description TEXT",
         ]
-        return page_of(now, f"Settings of {safe(now.full_name)}", lines)
+        choices = [
+            Choice(
+                f"rule for branches {safe(rule.pattern)}: {in_words(rule)}",
+                partial(self._rule, now, rule.pattern),
+            )
+            for rule in rules
+        ]
+        choices += _choices_of(self._acts.of_settings(now))
+        title = f"Settings of {safe(now.full_name)}"
+        return page_of(now, title, lines, choices, text=True, commands=OF_SETTINGS)
+
+    def _rule(self, repo: Repo, pattern: str) -> Page:
+        """Returns the page of the rule for the branches that match a pattern."""
+        rules: list[Protection] = self._read(contents.protections(repo.id))
+        rule = next((rule for rule in rules if rule.pattern == pattern), None)
+        title = f"rule for branches {safe(pattern)}"
+        if rule is None:
+            return page_of(repo, title, ["there is no such rule any more"])
+        lines = [f"a branch that matches it: {in_words(rule)}"]
+        choices = _choices_of(self._acts.of_rule(repo, rule))
+        return page_of(repo, title, lines, choices, text=True, pattern=pattern)
 
     def _access(self, repo: Repo) -> list[str]:
         people = self._read_allowed(repo, "collaborator.list", contents.collaborators(repo.id))
@@ -401,23 +451,48 @@ class Pages:
     def _read_allowed(self, repo: Repo, operation: str, read: Read[Any]) -> Any:
         return [] if refusal(operation, repo) else self._read(read)
 
-    def inbox(self, full_names: dict[str, Repo]) -> Page:
-        """Returns the page of the inbox. `full_names`: the repositories that can be opened, by OWNER/NAME."""
+    def inbox(self, full_names: Mapping[str, Repo]) -> Page:
+        """Returns the page of the inbox, with what needs the account first. `full_names`: the repositories
+        that can be opened, by OWNER/NAME."""
         items: list[InboxItem] = self._read(reads.inbox())
-        choices = []
-        for item in items:
-            subject, full_name = item.subject, item.repo.full_name if item.repo is not None else ""
-            repo = full_names.get(full_name)
-            page = None
-            if repo is not None and subject.number is not None:
-                page = partial(
-                    self.proposal if subject.kind == "proposal" else self.issue, repo, subject.number
-                )
-            number = f" #{subject.number}" if subject.number is not None else ""
-            where = f"{safe(full_name or subject.title)}{number} "
-            words = f"{item.reason.replace('_', ' ')}: {where}{safe(describe(item))}"
-            choices.append(Choice(f"{words}  {self._ago(item.updated_at)}", page))
-        return Page(f"Inbox {len(items)}", (), choices, commands=OF_INBOX)
+        items = sorted(items, key=lambda item: SECTIONS.index(section_of(item)))
+        choices = [
+            Choice(self._inbox_row(item), partial(self._inbox_item, full_names, item)) for item in items
+        ]
+        choices.append(Choice("what is done", partial(self._done, full_names)))
+        needs = sum(section_of(item) == SECTIONS[0] for item in items)
+        lines = [] if items else ["nothing waits for you"]
+        return Page(f"Inbox, {len(items)}, {needs} need you", lines, choices, commands=OF_INBOX)
+
+    def _done(self, full_names: Mapping[str, Repo]) -> Page:
+        """Returns the page of what is done, so that it can be taken back into the inbox."""
+        items: list[InboxItem] = [item for item in self._read(reads.whole_inbox()) if item.done]
+        choices = [
+            Choice(self._inbox_row(item), partial(self._inbox_item, full_names, item)) for item in items
+        ]
+        lines = [] if items else ["nothing is done yet"]
+        return Page(f"Done, {len(items)}", lines, choices, commands=OF_INBOX)
+
+    def _inbox_row(self, item: InboxItem) -> str:
+        subject, full_name = item.subject, item.repo.full_name if item.repo is not None else ""
+        number = f" #{subject.number}" if subject.number is not None else ""
+        where = f"{safe(full_name or subject.title)}{number}"
+        happened = describe_event(item)
+        words = f"{item.reason.replace('_', ' ')}: {where} {safe(describe(item))}"
+        happened = f", {safe(happened)}" if happened else ""
+        return f"{words}{happened}  {self._ago(item.updated_at)}"
+
+    def _inbox_item(self, full_names: Mapping[str, Repo], item: InboxItem) -> Page:
+        """Returns the page that a row of the inbox is about, with what can be done to the row."""
+        subject = item.subject
+        repo = full_names.get(item.repo.full_name if item.repo is not None else "")
+        offers = _choices_of(self._acts.of_inbox_item(item))
+        if repo is None or subject.number is None:
+            lines = [self._inbox_row(item)]
+            return Page(safe(describe(item)), lines, offers, text=True, commands=OF_INBOX)
+        open_page = self.proposal if subject.kind == "proposal" else self.issue
+        page = open_page(repo, subject.number)
+        return page._replace(choices=[*page.choices, *offers])
 
     # --- words
 
@@ -438,24 +513,40 @@ def _filter_page(
     choices: list[Choice],
     search: Callable[[str], Page],
     offers: Sequence[Choice] = (),
+    *,
+    open_of: int,
 ) -> Page:
     """Returns the page of a list. It has only the choices that contain the free text of the filter. `offers`:
-    actions, which follow the list."""
+    actions, which follow the list. `open_of`: how many of all `choices` are open."""
     free = filters.free.casefold().split()
     matching = [choice for choice in choices if all(word in choice.text.casefold() for word in free)]
     typed = safe(filters.typed)
     words = [f"{name}:" for name in WORDS[what.lower()]]
-    lines = [f"filter: {typed}" if typed else f"/ takes {' '.join(words)}"]
+    lines = [f"filter: {typed}"] if typed else []
     if not matching:
         lines.append(f"no {what.lower()} match; / lists all" if typed else f"no {what.lower()}")
+    how_many = f"{len(matching)} match" if typed else f"{open_of} open of {len(matching)}"
     return page_of(
         repo,
-        f"{what} of {safe(repo.full_name)}, {len(matching)}",
+        f"{what} of {safe(repo.full_name)}, {how_many}",
         lines,
         [*matching, *offers],
         search,
         words=words,
     )
+
+
+L = TypeVar("L", ListedIssue, ListedProposal)
+
+
+def _open_first(items: Sequence[L]) -> list[L]:
+    """Returns the open ones first, then the others, each with the newest change first."""
+    newest = sorted(items, key=lambda item: item.updated_at, reverse=True)
+    return sorted(newest, key=lambda item: item.state != "open")
+
+
+def _count_open(items: Sequence[ListedIssue] | Sequence[ListedProposal]) -> int:
+    return sum(item.state == "open" for item in items)
 
 
 def changed_lines(compare: Compare) -> list[str]:
@@ -485,6 +576,11 @@ def _comments(thread: Thread) -> str:
 
 def _handle(actor: Any) -> str:
     return f"@{safe(actor.handle or '?')}"
+
+
+def _labels(issue: ListedIssue) -> str:
+    names = ", ".join(safe(label.name) for label in issue.labels)
+    return f"labels {names}  " if names else ""
 
 
 def _waits(proposal: ListedProposal) -> str:

@@ -2,16 +2,14 @@
 
     svc tui --plain          also if TERM is dumb or a stream is not a terminal
 
-The user types a number, `?` for a list of what else can be typed, or `q` to quit."""
+The user types a number or the first words of a choice, `?` for a list of what else can be typed, or `q` to
+quit. In a pipe the lines are a script."""
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
@@ -25,20 +23,26 @@ from localstore.core.words import count, first_line
 from svc.flows.git.address import git_address
 from tui import contents, reads
 from tui.client import Client, sentence
-from tui.commands import SEAL, Commands, known_values, parse_values, words_of
+from tui.commands import Commands
 from tui.page_acts import Act, Missing
 from tui.pages import OF_REPO, Choice, Page, Pages, changed_lines, page_of
 from tui.reads import Read
 from tui.screens.code.words import counts, describe_listing
 from tui.text import ago, lines_of, safe
+from tui.typed_lines import Speech, TypedLines
 
 T = TypeVar("T")
 
 PAGE = 20  # choices or lines printed at once
-HINT = "number, b back, r refresh, /word filter, :command, ? help, q quit"
+HINT = "r refresh, /word filter, :command, ? help, q quit"
 IN_TEXT = HINT.replace("filter", "find")
+INTERRUPTED = 130  # the exit code after ctrl+c
+NAME = 40  # characters of the page that `b` goes back to
+QUITS = ("q", ":q", "quit", "exit")
+FIRST_PAGE = "this is the first page; q quits"
 COMPARED = 2000  # lines of a page of which only the new ones are printed after a change
 AGE = re.compile(r"just now|\b\d+ \w+ ago")
+TEXT = (Missing("text to search for", ""),)
 CHANGED, AGAIN, BACK = "changed", "again", "back"
 
 
@@ -46,12 +50,13 @@ CHANGED, AGAIN, BACK = "changed", "again", "back"
 class Visit:
     """A page that is open. `make`: makes it. `filter`: the text that the user typed after `/` last. `start`:
     the first line that was printed last. `before`: what the page said before something was changed; only what
-    is new is printed then."""
+    is new is printed then. `name`: how the page is called."""
 
     make: Callable[[], Page]
     filter: str = ""
     start: int = 0
     before: Sequence[str] | None = None
+    name: str = ""
 
 
 class Printed(NamedTuple):
@@ -83,21 +88,33 @@ class LineMode:
         commands: Commands | None = None,
     ) -> None:
         self._folder, self._commands = folder, commands
-        self._client, self._now, self._in, self._out = client, now, source, out
+        self._client, self._now = client, now
+        self._speech = Speech(source, out)
+        self._lines = TypedLines(commands, client.origin, self._speech)
         self._pages = Pages(self._read, now, client.account)
+        self._repos: dict[str, Repo] = {}  # those whose pages were opened, by full name
+        self._visits: list[Visit] = []
 
-    def run(self) -> None:
-        visits = [Visit(self.home)]
+    def run(self) -> int:
+        """Returns the exit code. For a script it says whether every line was understood and carried out."""
+        try:
+            self._walk()
+        except KeyboardInterrupt:
+            self._say("")
+            return INTERRUPTED
+        return int(self._speech.failed and not (self._speech.person and self._visits))
+
+    def _walk(self) -> None:
+        self._visits = visits = [Visit(self.home)]
         while visits:
             visit = visits[-1]
             try:
                 page = visit.make()
             except SvcError as error:
-                self._say(sentence(error))
-                if len(visits) == 1:
-                    return
+                self._speech.fail(sentence(error))
                 visits.pop()
                 continue
+            visit.name = page.title
             answer = self._visit(page, visit)
             if answer is None:
                 return
@@ -114,6 +131,8 @@ class LineMode:
             named = {repo.full_name: repo for repo in repos}
             choices.append(Choice("inbox", lambda: self._pages.inbox(named)))
             choices.append(Choice("other repositories", lambda: self.others({repo.id for repo in repos})))
+        else:
+            choices.append(Choice("sign in", act=Act(["login"])))
         return Page(f"Repositories {len(repos)}", (), choices)
 
     def others(self, own_ids: set[str]) -> Page:
@@ -130,6 +149,7 @@ class LineMode:
 
     def repo(self, repo: Repo) -> Page:
         repo = self._read(reads.repo(repo.id))
+        self._repos[repo.full_name] = repo
         refs = self._read(contents.refs(repo.id))
         head = next((ref.head for ref in refs if ref.name == repo.default_branch), None)
         if head is None:
@@ -144,6 +164,7 @@ class LineMode:
                 Choice("files", lambda: self.folder(repo, seal, "")),
                 Choice("history", lambda: self.history(repo)),
                 *self._pages.of(repo, seal),
+                Choice("search in the texts of all files", act=Act(["grep", "--repo", repo.full_name], TEXT)),
             ],
             commands=OF_REPO,
         )
@@ -216,7 +237,10 @@ class LineMode:
             )
             for seal in seals
         ]
-        return page_of(repo, "history", (), choices)
+        lines = (
+            [f"the newest {len(seals)}; :log -L 1000 lists more"] if len(seals) == contents.HISTORY else []
+        )
+        return page_of(repo, f"history, {count(len(seals), 'seal')}", lines, choices)
 
     def seal(self, repo: Repo, seal: SealSummary) -> Page:
         compare = self._read(contents.changes_made(repo.id, seal.id))
@@ -236,40 +260,94 @@ class LineMode:
         quit."""
         printed = self._show(page, visit)
         while True:
-            more = printed.after(visit.start)
-            hint = IN_TEXT if page.text else HINT
-            self._say(f"{f'{more} more: enter; ' if more > 0 else ''}{hint}")
-            typed = self._in.readline()
-            word = typed.strip()
-            if not typed or word == "q":
+            self._say(self._hint(printed, visit))
+            typed = self._speech.read()
+            word = typed.strip() if typed is not None else "q"
+            if word in QUITS:
                 return None
-            if word == "b":
-                return BACK
-            if word.startswith(":"):
-                self._command(word[1:], page)
+            if word in ("b", "back"):
+                if len(self._visits) > 1:
+                    return BACK
+                self._say(FIRST_PAGE)
+            elif word.startswith(":"):
+                self._lines.run_line(word[1:], page.facts)
                 visit.before = printed.texts
                 return CHANGED
-            if word == "r" or (word.startswith("/") and not page.text):
+            elif word == "r" or (word.startswith("/") and not page.text):
                 visit.start, visit.filter = 0, visit.filter if word == "r" else word[1:]
                 return AGAIN
-            number = whole_number(word)
-            if number is not None and 0 < number <= len(printed.choices):
-                opened, act = printed.choices[number - 1].page, printed.choices[number - 1].act
-                if opened is not None:
-                    return opened
-                if act is None:
-                    self._say("there is nothing to open")
-                elif self._do(act):
-                    visit.before = printed.texts
-                    return CHANGED
-            else:
-                self._read_on(word, number, printed, visit)
+            elif not self._read_on(word, printed, visit):
+                answer = self._choose(word, printed, visit)
+                if answer is not None:
+                    return answer
+
+    def _choose(self, word: str, printed: Printed, visit: Visit) -> Callable[[], Page] | str | None:
+        """Do what the user chose by a number or by words. Returns what comes next, or None if the page
+        stays."""
+        numbered = self._find_number(word, printed.page)
+        choice = self._find_choice(word, printed.choices) if numbered is None else None
+        if choice is None or choice.page is not None:
+            return numbered if choice is None else choice.page
+        if choice.act is None:
+            self._speech.fail("there is nothing to open")
+        elif self._lines.do(choice.act):
+            visit.before = printed.texts
+            return BACK if choice.act.leaves and len(self._visits) > 1 else CHANGED
+        return None
+
+    def _hint(self, printed: Printed, visit: Visit) -> str:
+        """Returns the line that says what can be typed: how to read on, to choose, and to go back."""
+        page, choices, total = printed.page, printed.choices, len(printed.lines)
+        more, words = printed.after(visit.start), list[str]()
+        if more > 0:
+            last = visit.start + PAGE
+            words.append(f"lines {visit.start + 1} to {last} of {total}, enter reads on")
+        if choices and page.text and more > 0:
+            words.append(f"{count(len(choices), 'choice')} at the end, ? lists them")
+        elif choices:
+            words.append(f"1 to {len(choices)}" if len(choices) > 1 else "1")
+        if len(self._visits) > 1:
+            before = self._visits[-2].name.partition(", ")[0]
+            words.append(f"b back to {safe(before if len(before) <= NAME else before[: NAME - 1] + '…')}")
+        return "; ".join([*words, IN_TEXT if page.text else HINT])
+
+    def _find_number(self, word: str, page: Page) -> Callable[[], Page] | None:
+        """Returns what opens the issue or proposal with the number that was typed, such as `#12`."""
+        number = whole_number(word[1:]) if word.startswith("#") else None
+        repo = self._repos.get(page.facts.get("repo", ""))
+        return partial(self._pages.open_number, repo, number) if repo is not None and number else None
+
+    def _find_choice(self, word: str, choices: Sequence[Choice]) -> Choice | None:
+        """Returns the choice that the user means, by its number or its first words. If there is none, or more
+        than one, says what can be chosen."""
+        number = whole_number(word)
+        if number is not None and 0 < number <= len(choices):
+            return choices[number - 1]
+        sought = word.casefold()
+        texts = [choice.text.casefold() for choice in choices]
+        begun = (
+            [place for place, text in enumerate(texts) if text.startswith(sought)] if number is None else []
+        )
+        exact = [place for place in begun if texts[place].partition(",")[0] == sought]
+        if len(exact or begun) == 1:
+            return choices[(exact or begun)[0]]
+        if begun:
+            self._speech.fail(f"{safe(word)} begins {len(begun)} choices; type more of one, or its number:")
+            for place in begun[:PAGE]:
+                self._say(f"{place + 1:>4} {choices[place].text}")
+            return None
+        first = word.partition(" ")[0]
+        is_command = self._commands is not None and first in self._commands.first_words
+        offered = f"numbers{_up_to(len(choices))}, or first words of a choice" if choices else "b goes back"
+        runs = f"; :{safe(word)} runs the command" if is_command else ""
+        self._speech.fail(f"{safe(word)} is none of the choices: {offered}; ? lists what can be typed{runs}")
+        return None
 
     def _show(self, page: Page, visit: Visit) -> Printed:
         """Print a page from where the visit is or, after a change, what is new on it."""
         choices = page.choices
         if visit.filter and not page.text:
-            page, choices = self._filter_page(page, visit.filter)
+            page, choices = self._filter_page(page, visit)
         numbered = [f"{number:>4} {choice.text}" for number, choice in enumerate(choices, 1)]
         texts = [*page.lines, *(choice.text for choice in choices)]
         printed = Printed(page, choices, [*page.lines, *numbered], texts)
@@ -283,10 +361,10 @@ class LineMode:
             self._print(printed.lines, visit)
         return printed
 
-    def _read_on(self, word: str, number: int | None, printed: Printed, visit: Visit) -> None:
+    def _read_on(self, word: str, printed: Printed, visit: Visit) -> bool:
         """Print what the user wants to read of the page: the next lines, those from a line on, or what can be
-        typed."""
-        page, lines = printed.page, printed.lines
+        typed. Returns False if the word asks for nothing of that."""
+        lines, number = printed.lines, whole_number(word)
         if not word and printed.after(visit.start) > 0:
             visit.start += PAGE
             self._print(lines, visit)
@@ -297,16 +375,17 @@ class LineMode:
                 self._say(line)
         elif word.startswith("/"):
             self._find(word[1:].strip(), lines, visit)
-        elif number is not None and page.text and not printed.choices and 0 < number <= len(lines):
+        elif printed.page.text and not printed.choices and number and number <= len(lines):
             visit.start = number - 1
             self._print(lines, visit)
         else:
-            self._say(f"{safe(word)} is none of the choices; ? lists what can be typed")
+            return False
+        return True
 
     def _print(self, lines: Sequence[str], visit: Visit) -> None:
         """Print the lines from where the visit is."""
         if visit.start:
-            self._say(f"line {visit.start + 1} of {len(lines)}")
+            self._say(f"line {visit.start + 1} of {len(lines)}:")
         for line in lines[visit.start : visit.start + PAGE]:
             self._say(line)
 
@@ -315,7 +394,7 @@ class LineMode:
         page, choices = printed.page, printed.choices
         lines = ["what can be typed here:"]
         if choices:
-            lines.append(f"a number{_up_to(len(choices))}: open that choice, or do it")
+            lines.append(f"a number{_up_to(len(choices))}, or first words: open that choice, or do it")
             lines += [line for line in printed.lines[-len(choices) :] if page.text]
         elif page.text and printed.lines:
             lines.append(f"a number{_up_to(len(printed.lines))}: read from that line")
@@ -327,6 +406,8 @@ class LineMode:
             words = " ".join(page.words)
             takes = f"; {words} take a value" if words else ""
             lines.append(f"/word: only the choices with that word{takes}; / alone: all")
+        if page.facts.get("repo", "") in self._repos:
+            lines.append("#12: the issue or proposal with that number")
         lines += ["b: back to the page before", "r: ask the server, and read from the beginning"]
         numbers = [f"#{page.facts[name]}" for name in ("issue", "pr") if name in page.facts]
         about = " and ".join([*numbers, *([page.facts["repo"]] if "repo" in page.facts else [])])
@@ -352,77 +433,22 @@ class LineMode:
         visit.start = (later or places)[0]
         self._print(lines, visit)
 
-    def _filter_page(self, page: Page, text: str) -> tuple[Page, Sequence[Choice]]:
-        """Applies the text that the user typed after `/`. Returns the page, and its choices that match."""
+    def _filter_page(self, page: Page, visit: Visit) -> tuple[Page, Sequence[Choice]]:
+        """Applies the text that the user typed after `/`. Returns the page, and its choices that match. A
+        text that nothing matches is forgotten."""
+        text = visit.filter
         if page.search is None:
             matching = [choice for choice in page.choices if text.casefold() in choice.text.casefold()]
             if not matching:
-                self._say(f"no choice has {safe(text)}; / lists all")
-            return page, matching
+                self._speech.fail(f"no choice has {safe(text)}; these are all")
+                visit.filter = ""
+            return page, matching or page.choices
         try:
             page = page.search(text)
         except SvcError as error:
-            self._say(sentence(error))
+            self._speech.fail(sentence(error))
+            visit.filter = ""
         return page, page.choices
-
-    def _do(self, act: Act) -> bool:
-        """Ask for the texts that an action needs, and do it. Returns False if the user leaves it."""
-        words = [*act.words]
-        for missing in act.missing:
-            text = self._ask(missing)
-            if text is None or (missing.required and not text.strip()):
-                self._say("nothing was sent")
-                return False
-            if text.strip():
-                words.append(f"{missing.option}={text}")
-        self._run(words)
-        return True
-
-    def _ask(self, missing: Missing) -> str | None:
-        """Returns the text that the user types. Returns None if they leave it, or if the input ends."""
-        if not missing.several:
-            self._say(f"{missing.words}:")
-            typed = self._in.readline()
-            return typed.rstrip("\r\n") if typed else None
-        self._say(f"{missing.words}; a line with only a dot ends it, a line with only ! leaves it:")
-        lines: list[str] = []
-        while typed := self._in.readline():
-            line = typed.rstrip("\r\n")
-            if line == ".":
-                return "\n".join(lines).strip()
-            if line == "!":
-                return None
-            lines.append(line)
-        return None
-
-    def _command(self, line: str, page: Page) -> None:
-        """Run a command line that the user typed. What it lacks is taken from the page."""
-        try:
-            words = shlex.split(line.strip().removeprefix("svc "))
-        except ValueError as error:
-            self._say(f"the command line cannot be read: {error}")
-            return
-        self._run(self._complete(words, page.facts))
-
-    def _complete(self, words: list[str], facts: Mapping[str, str]) -> list[str]:
-        """Returns the words of a command line, with the values that it lacks and the page has."""
-        path = self._commands.path_in(words) if self._commands is not None else ""
-        if self._commands is None or not path or "--help" in words or "-h" in words:
-            return words
-        fields = self._commands.fields(path)
-        typed = parse_values(fields, words[len(path.split()) :])
-        if typed is None:
-            return words
-        from_page = known_values(path, fields, facts, facts.get("repo", ""), linked=False)
-        from_page.pop(SEAL, None)
-        return words_of(path, fields, {**from_page, **typed})
-
-    def _run(self, words: list[str]) -> None:
-        """Run a command of svc in this terminal."""
-        self._out.flush()
-        environment = {**os.environ, "SVC_SERVER": self._client.origin}
-        command = [sys.executable, "-P", "-m", "svc", *words]
-        subprocess.run(command, env=environment, check=False)  # a person typed it
 
     def _read(self, read: Read[T]) -> T:
         """Makes a request and returns the server's answer. If the server cannot be reached, returns the
@@ -439,7 +465,7 @@ class LineMode:
             return cached[0]
 
     def _say(self, text: str) -> None:
-        print(safe(text), file=self._out, flush=True)
+        self._speech.say(text)
 
 
 def ago_seconds(seconds: float) -> str:

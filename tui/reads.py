@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from localstore.core.errors import Forbidden, NotFound
 from localstore.core.model import inbox as inbox_
 from localstore.core.model import repo as repos_
-from localstore.core.model.inbox import InboxItem
+from localstore.core.model.inbox import InboxItem, InboxQuery
 from localstore.core.model.repo import Repo, RepoQuery
 from svc.api import Api
 
@@ -70,6 +70,12 @@ def offered_repo(repo_id: str) -> Read[list[Repo]]:
             return []
 
     return Read(f"repos/{repo_id}/offered", list[Repo], call)
+
+
+def whole_inbox() -> Read[list[InboxItem]]:
+    """Returns a request for the rows of the inbox, also those that are done."""
+    query = InboxQuery(all=True)
+    return Read("inbox/all", list[InboxItem], lambda api: list(api.items(inbox_.LIST, query, limit=INBOX)))
 
 
 def inbox() -> Read[list[InboxItem]]:

@@ -141,7 +141,10 @@ def _open(run: Run, theme: str, images: str, plain: bool, *, mouse: bool) -> Non
         from tui.plain import LineMode
 
         linked = run.linked[1].repo_id if run.linked else ""
-        LineMode(client, time.time, sys.stdin, sys.stdout, linked, catalogue(run)).run()
+        commands = catalogue(run, drawn=False)
+        code = LineMode(client, time.time, sys.stdin, sys.stdout, linked, commands).run()
+        if code:
+            raise typer.Exit(code)
         return
     from svc.flows.outbox.account import account_api
     from svc.flows.outbox.actions import open_outbox

@@ -22,6 +22,7 @@ from svc.console.progress import Meter
 from svc.console.select import Format
 from svc.console.table import Column, Record, age, align_rows, list_fields, plain, tsv
 
+LINES = "lines"  # the value of SVC_PLAIN for output without drawn lines and signs
 JSON_ESCAPES = "svc.json"  # the handler of characters that an encoding lacks
 
 
@@ -42,6 +43,8 @@ class Out:
         self.terminal = self._stdout.isatty()
         smart = environment.get("TERM", "") not in ("", "dumb") and not environment.get("SVC_PLAIN")
         self._colour = self.terminal and smart and not environment.get("NO_COLOR")
+        self.signs = environment.get("TERM") != "dumb" and environment.get("SVC_PLAIN") != LINES
+        """Whether texts may have drawn lines and signs, on which a screen reader stumbles."""
         self.draws = self.terminal and smart  # whether a table may be drawn in place
         self._pages = self.terminal and smart and sys.stdin.isatty()
         self.meter = Meter(self._stderr, live=smart and self._stderr.isatty())

@@ -234,8 +234,13 @@ def _line_mode(source: str) -> tuple[LineMode, io.StringIO]:
 def test_the_end_of_the_input_approves_nothing(source: str, run: list[list[str]]) -> None:
     mode, out = _line_mode(source)
     ran: list[list[str]] = []
-    mode._run = ran.append  # type: ignore[method-assign]
-    assert mode._do(Act(["pr", "review", "1", "--approve"], (NOTE,))) == bool(run)
+
+    def take(words: list[str]) -> bool:
+        ran.append(words)
+        return True
+
+    mode._lines.run = take  # type: ignore[method-assign]
+    assert mode._lines.do(Act(["pr", "review", "1", "--approve"], (NOTE,))) == bool(run)
     assert ran == run
     assert ("nothing was sent" in out.getvalue()) == (not run)
 
@@ -245,6 +250,108 @@ def test_a_choice_that_opens_nothing_says_so() -> None:
     page = Page("Inbox 1", (), [Choice("a row about nothing")])
     assert mode._visit(page, Visit(lambda: page)) is None
     assert "there is nothing to open" in out.getvalue()
+
+
+def test_a_script_is_asked_before_something_is_deleted(project: str, alice: Svc, typed) -> None:  # type: ignore[no-untyped-def]
+    """The line after the command is the answer, and what the command prints is for people."""
+    assert alice("label", "create", "chore").code == 0
+    assert alice("repo", "protect", "set", "main", "--require-review").code == 0
+    left = typed("1", ":label delete chore", "n", "q")
+    assert "Deleting label chore" in left.out and "Go on? y or n:" in left.out
+    assert "nothing was changed" in left.out and left.code == 0
+    assert "chore" in alice("label", "list").out
+    out = typed("1", ":label delete chore", "y", ":repo protect clear main", "yes", "q").out
+    assert "Deleted label chore" in out
+    assert "Removing the rule of" in out and "Removed the rule of main" in out
+    assert "chore" not in alice("label", "list").out
+    ended = typed("1", ":label delete bug")
+    assert ended.code == 1
+
+
+def test_the_exit_code_says_whether_every_line_was_carried_out(project: str, typed) -> None:  # type: ignore[no-untyped-def]
+    assert typed("1", "files", "b", "history", "q").code == 0
+    for line in ("nonsense", "77", ":issue view 77", ":issue 'open", ":tui", "/nowhere"):
+        assert typed("1", line, "q").code == 1, line
+
+
+def test_what_is_not_understood_says_what_can_be_chosen(project: str, typed) -> None:  # type: ignore[no-untyped-def]
+    out = typed("b", "1", "is it", "issue list", "s", "b", "q").out
+    assert "this is the first page" in out
+    assert "is it is none of the choices: numbers from 1 to 10, or first words of a choice" in out
+    assert ":issue list runs the command" in out
+    assert "s begins 3 choices; type more of one, or its number:\n   7 security\n" in out
+    assert "1 to 10; b back to Repositories 1; r refresh" in out
+    assert "svc llm serve keeps a terminal to itself" in typed("1", ":llm serve", "q").out
+
+
+def test_a_choice_is_typed_by_its_first_words_and_an_issue_by_its_number(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    out = typed("1", "#2", "close", "reopen", "b", "#1", "b", "history", "q").out
+    assert "#2 Stalls" in out and "closed, by" in out and "open, by" in out.split("closed, by")[1]
+    assert "topic into main" in out and "history, 2 seals" in out
+
+
+def test_open_ones_come_first_and_are_counted(busy: str, alice: Svc, typed) -> None:  # type: ignore[no-untyped-def]
+    for title in ("Solved", "New"):
+        assert alice("issue", "create", "-t", title, "-b", "").code == 0
+    assert alice("issue", "close", "3").code == 0
+    out = typed("1", "issues", "q").out
+    assert "2 open of 3" in out
+    rows = [line for line in out.split("\n") if "#" in line]
+    assert [row.split()[1] for row in rows if row.split()[0].isdigit()] == ["#4", "#2", "#3"]
+
+
+def test_labels_people_and_rules_are_changed_by_choices(busy: str, alice: Svc, typed) -> None:  # type: ignore[no-untyped-def]
+    assert alice("label", "create", "chore").code == 0
+    out = typed("1", "#2", "put a label", "zzz", "put a label", "chore", "assign me", "q").out
+    assert "   1 " in out and "zzz is not one of them" in out
+    assert "labels: chore" in out and "assigned: @" in out
+    out = typed(
+        "1", "settings", "rule for branches", "approvals", "2", "from now on: merges need re", "q"
+    ).out
+    assert "how many approvals merges need, 0 to 6:" in out
+    assert "2 approvals, resolved threads, required checks" in out, out
+    out = typed("1", "settings", "rule for branches", "remove", "y", "q").out
+    assert "Removed the rule of release/*" in out
+    assert "rule for branches release" not in out.split("Removed the rule")[1]
+
+
+def test_the_inbox_is_done_and_taken_back(  # type: ignore[no-untyped-def]
+    project: str, alice: Svc, typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, handle = os.environ["SVC_HOME"], os.environ["TEST_HANDLE"]
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    other = f"{handle[:24]}-b"
+    assert alice("login", "--device-key", "--handle", other).code == 0
+    assert alice("repo", "create", "theirs").code == 0
+    assert alice("repo", "collaborator", "add", handle, "-R", f"{other}/theirs").code == 0
+    monkeypatch.setenv("SVC_HOME", mine)
+    assert "Inbox, 1, 1 need you" in typed("inbox", "q").out
+    out = typed("inbox", "1", "done", "what is done", "1", "take it back", "b", "q").out
+    assert "Inbox, 0, 0 need you" in out and "Done, 1" in out
+    assert out.split("Done, 1")[1].count("Inbox, 1, 1 need you") == 1
+    out = typed("inbox", "1", "accept", "b", "q").out
+    assert f"{other}/theirs" in out.split("accept the invitation")[1].split("Repositories 2")[1], out
+
+
+def test_ctrl_c_leaves_the_question_and_then_the_app() -> None:
+    mode, out = _line_mode("")
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    mode._speech.read = interrupt  # type: ignore[method-assign]
+    assert mode._lines.ask(NOTE) is None
+    mode.home = lambda: Page("Home")  # type: ignore[method-assign]
+    assert mode.run() == 130
+    assert "Traceback" not in out.getvalue()
+
+
+def test_a_text_that_a_command_prints_has_no_drawn_lines(busy: str, alice: Svc, typed) -> None:  # type: ignore[no-untyped-def]
+    body = "- [ ] one\n\n> said\n\n    code\n\n| a | b |\n| --- | --- |\n| 1 | 2 |"
+    assert alice("issue", "create", "-t", "Drawn", "-b", body).code == 0
+    out = typed("1", ":issue view 3", "q").out
+    assert "Drawn" in out and "> said" in out, out
+    assert [character for character in out if ord(character) >= 0x2500] == []
 
 
 def test_the_code_of_a_change_is_as_it_was_written() -> None:

@@ -82,7 +82,11 @@ class Programs:
         process = subprocess.Popen(
             [sys.executable, *UTF8_NAMES, "-P", "-m", module, *words],
             cwd=folder,
-            env={**self.environment, "SVC_HOME": str(self._root), "SVC_PLAIN": "1"},
+            env={
+                **self.environment,
+                "SVC_HOME": str(self._root),
+                "SVC_PLAIN": self.environment.get("SVC_PLAIN") or "1",
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

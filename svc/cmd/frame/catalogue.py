@@ -13,17 +13,26 @@ from svc.cmd.frame.context import Run
 from svc.cmd.frame.over_ssh import list_offered
 from svc.cmd.frame.table import COMMANDS
 from svc.cmd.frame.values import words_of
+from svc.console.output import LINES
 from svc.http.remote import link
 from tui.commands import Commands, Parameter
 
-# Commands that make no sense inside the app: among them one that shows a code and asks of it later.
-NOT_INSIDE = ("tui", "invoke", "completions", "llm serve", "llm run", "auth device pair")
+NOT_INSIDE = {
+    "tui": "svc tui is the app that you are in",
+    "invoke": "svc invoke is for programs: type the command itself, such as :issue list",
+    "completions": "svc completions is for the configuration of a shell: run it there",
+    "llm serve": "svc llm serve keeps a terminal to itself: run it in a shell",
+    "llm run": "svc llm run needs a terminal to itself: run it in a shell",
+    "auth device pair": "svc auth device pair shows digits and waits for an answer: run it in a shell",
+}
+"""Commands that make no sense inside the app, each with the reason and what does the same."""
 
 
-def catalogue(run: Run) -> Commands:
+def catalogue(run: Run, *, drawn: bool = True) -> Commands:
     """Return every command that the app offers. A command that is run from the app uses the server of `run`.
     Its repository is the one on the app's screen, or that of the folder. SVC_REPO is ignored, because the
-    screen may show another repository."""
+    screen may show another repository. Unless `drawn`, the output has no drawn lines: it is for a screen
+    reader."""
     ssh = link()
     inside = COMMANDS.keys() if ssh is None else list_offered(ssh.agent)
     summaries = {
@@ -31,9 +40,12 @@ def catalogue(run: Run) -> Commands:
     }
     inherited = {name: value for name, value in os.environ.items() if name != "SVC_REPO"}
     environment = {**inherited, "SVC_SERVER": run.server if run.knows_server else "", "NO_COLOR": "1"}
+    if not drawn:
+        environment["SVC_PLAIN"] = LINES
     complete = partial(_complete, environment)
     first_words = {path.partition(" ")[0] for path in COMMANDS}
-    return Commands(summaries, fields, complete, Programs(run.home.root, environment), first_words)
+    programs = Programs(run.home.root, environment)
+    return Commands(summaries, fields, complete, programs, first_words, NOT_INSIDE)
 
 
 def fields(path: str) -> list[Parameter]:

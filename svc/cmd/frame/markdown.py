@@ -35,7 +35,7 @@ def markdown(out: Out, text: str, *, breaks: bool = True) -> str:
     """Return the text rendered for a terminal, with colours and without control characters. For other outputs
     the text is returned unchanged. With `breaks`, each line break of the text stays a line break, as in
     comments; otherwise the lines of a paragraph are joined."""
-    if not out.terminal or out.format.as_data:
+    if not out.terminal or not out.signs or out.format.as_data:
         return terminal_safe(text, keep=PROSE).rstrip()
     from tui.markdown.page import Taste, render_markdown
     from tui.slices import within

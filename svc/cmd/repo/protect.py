@@ -119,9 +119,11 @@ def clear(ctx: Ctx, branch: Pattern) -> None:
 
     Examples:
     svc repo protect clear 'release/**'
+    svc repo protect clear main --yes
     """
     pattern = branch_pattern.check(branch)
     repo = ctx.repo
+    ctx.confirm(f"Removing the rule of {repo.full_name} for the branches {pattern}")
     with explained_not_found(repo, f"protection rule {pattern}", "svc repo protect list"):
         ctx.api.send(protections.CLEAR, id=repo.id, pattern=pattern)
     ctx.out.done(f"Removed the rule of {pattern}", {"pattern": pattern}, (Column("pattern"),), value=pattern)

@@ -103,7 +103,7 @@ def _what_the_server_or_a_rule_refuses_is_merged_another_way(place: Place) -> No
     ann.ok("repo", "protect", "set", "main", "--require-review")
     refused(ann, "pr", "merge", "1", "--squash", says="pr merge --auto")
     ann.ok("pr", "merge", "1", "--squash", "--auto")
-    ann.ok("repo", "protect", "clear", "main")
+    ann.ok("repo", "protect", "clear", "main", "--yes")
     until(lambda: "merged" in ann.ok("pr", "view", "1", "--json", "state").out, "it is merged", 0.2)
 
 

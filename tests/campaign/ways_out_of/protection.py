@@ -27,5 +27,5 @@ def _a_protected_branch_is_deleted_without_its_rule(place: Place) -> None:
     place.ann.ok("repo", "branch", "stable", "--from", "main")
     place.ann.ok("repo", "protect", "set", "stable", "--lock-writes")
     refused(place.ann, "repo", "branch-delete", "stable", "--yes", says="repo protect clear stable")
-    place.ann.ok("repo", "protect", "clear", "stable")
+    place.ann.ok("repo", "protect", "clear", "stable", "--yes")
     place.ann.ok("repo", "branch-delete", "stable", "--yes")

@@ -244,7 +244,7 @@ ROWS = (
     # settings
     Row("repo_protect_set", {"branch": "release", "require_review": True}),
     Row("repo_protect_list"),
-    Row("repo_protect_clear", {"branch": "release"}),
+    Row("repo_protect_clear", {"branch": "release", "yes": True}),
     Row("repo_paths_set", {"path": "secret", "private": True, "yes": True}),
     Row("repo_paths_list"),
     Row("repo_paths_timeline"),

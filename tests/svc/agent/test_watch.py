@@ -201,7 +201,7 @@ def test_a_protected_branch_is_told_of_once_and_the_edit_stays(watched: tuple[De
     time.sleep(rounds(3, 8))
     assert (first.folder / "barred.txt").read_text() == "kept\n"
     assert not (second.folder / "barred.txt").exists()
-    first.svc("repo", "protect", "clear", "main")
+    first.svc("repo", "protect", "clear", "main", "--yes")
     until(lambda: (second.folder / "barred.txt").exists())
     until(lambda: not first.state()["why"], "the reason goes with the rule")
     process.terminate()

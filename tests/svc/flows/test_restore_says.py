@@ -98,7 +98,7 @@ def test_what_a_protected_branch_refused_is_pushed_once_the_rule_is_gone(alice: 
         assert "protected" in alice("push", "-m", "two").err
         assert alice("pull", "--merge").code == 0
         assert Path("a.txt").read_text() == "one\ntwo\n"
-    assert alice("repo", "protect", "clear", "main").code == 0
+    assert alice("repo", "protect", "clear", "main", "--yes").code == 0
     Path("a.txt").write_text("zero\none\ntwo\n")
     assert sorted(pushed(alice)["sent"]) == ["a.txt", "new.txt"]
     assert alice("status").out == ""

@@ -303,6 +303,6 @@ async def test_a_protected_branch_is_said_before_anything_is_typed(
         await pilot.press("e")
         await sees(pilot, "main takes edits by proposals only (rule main); :repo branch NAME makes a branch")
         assert not isinstance(pilot.app.screen, Edit)
-        assert alice("repo", "protect", "clear", "main").code == 0
+        assert alice("repo", "protect", "clear", "main", "--yes").code == 0
         await pilot.press("e")
         await sees(pilot, "README.md · ✓ saved")

@@ -137,7 +137,7 @@ async def test_what_blocks_a_merge_is_listed_with_the_ways_on(
         await press(pilot, "r", "M")
         await sees(pilot, "as soon as nothing blocks it")  # nobody has signed it any more
         await press(pilot, "escape")
-        assert alice("repo", "protect", "clear", "main").code == 0
+        assert alice("repo", "protect", "clear", "main", "--yes").code == 0
         await press(pilot, "r", "M")
         await sees(pilot, "▌fast-forward")
         await press(pilot, "enter")
