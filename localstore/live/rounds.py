@@ -36,7 +36,7 @@ from localstore.sync.compose import Composed, compose, find_edited
 from localstore.sync.conflicts import author_of
 from localstore.sync.followed import Followed
 from localstore.sync.live_renames import follow_save
-from localstore.sync.reconcile import attach_lanes, follow_epochs, reconcile_paths
+from localstore.sync.reconcile import attach_lanes, follow_epochs, is_behind, reconcile_paths
 from localstore.sync.remote import Connected, connect
 from localstore.sync.settle import is_interrupted, recover, settle, write_hidden_edits
 from localstore.sync.transfer.send import NEW_FILES, SendResult, batches, record_answers, upload_bytes
@@ -191,6 +191,7 @@ class Rounds:
         writing = {path for path in self.frames.paths if self._is_written(copy, path)}
         paths = sorted(path for path in self.frames.paths - writing if not self._is_leaving(copy, path))
         changed = reconcile_paths(copy, Scan(), paths, partial(self.frames.lane, copy))
+        self._end_waits(copy)
         self.frames.done(copy, paths)
         for path, why in copy.unreadable.items():
             self.barred[path] = why
@@ -274,6 +275,14 @@ class Rounds:
         for path in self.followed.removed.keys() & paths:
             follow_save(copy, path)
         return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))
+
+    def _end_waits(self, copy: WorkingCopy) -> None:
+        """End the waits for the new path of a renamed file where the folder has the branch's version by now:
+        a command such as `svc pull --merge` may have moved the edit there."""
+        for path in [*self.followed.later]:
+            row = copy.db.row(path)
+            if row is None or not is_behind(copy.entries.get(path), row):
+                del self.followed.later[path]
 
     def _edited_elsewhere(self, copy: WorkingCopy) -> list[str]:
         """The paths of files that got an edit from elsewhere since the last call. Such an edit was saved at

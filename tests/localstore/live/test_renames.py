@@ -3,6 +3,7 @@ all devices, the old name is gone, and nothing is lost. Against the model relay,
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -419,3 +420,25 @@ def test_renamed_to_below_what_is_a_file_here(
     require_rest(relay, ann, bob)
     for words in (b"theirs\n", b"mine\n", b"a file\n"):
         assert any(words in data for data in bob.place.files().values())
+
+
+@pytest.mark.parametrize("gone_there", [False, True])
+def test_a_wait_for_a_renamed_file_ends_where_a_command_followed_it(
+    relay: ModelRelay, pair: tuple[Device, Device], gone_there: bool
+) -> None:
+    ann, bob = pair
+    edit(bob, "a.txt", "line 3", "theirs")
+    bob.capture()
+    finish(bob)
+    ann.rename("a.txt", "b.txt")
+    ann.rounds.followed.later["a.txt"] = time.monotonic() + 60  # until b.txt is sent
+    ann.rounds.frames.paths.add("a.txt")
+    ann.place.pull("merge")
+    if gone_there:
+        bob.remove("a.txt")
+        bob.capture()
+        finish(bob)
+    ann.capture()
+    require_rest(relay, ann, bob)
+    assert "a.txt" not in relay.tree("main")
+    assert b"theirs" in relay.tree("main")["b.txt"]
