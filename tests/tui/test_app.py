@@ -210,7 +210,7 @@ async def test_a_file_opens_with_its_blame_and_history(project: str, open_app: O
         assert "First" in text
         text = await press(pilot, "enter")
         assert "+    return 2" in text
-        await sees(pilot, "  Second", "✓ signed", "1 file ", "M src/main.py")
+        await sees(pilot, "  Second", "✓ signature verified", "1 file ", "M src/main.py")
         assert "history of src/main.py" in await press(pilot, "escape")
         assert "return 2" in await press(pilot, "escape")
         assert "return 1" in await press(pilot, "left_square_bracket")

@@ -425,7 +425,7 @@ async def test_releases_show_notes_and_files(project: str, alice: Svc, open_app:
         text = await press(pilot, "enter")
         assert "data.bin" in text
         assert "Good." in text
-        assert "unsigned" in text
+        assert "not signed" in text
         assert alice("repo", "release", "sign", "v1", "data.bin").code == 0
         handle = os.environ["TEST_HANDLE"]
         assert f"✓ signed  by @{handle}" in await press(pilot, "r")

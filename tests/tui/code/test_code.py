@@ -297,7 +297,11 @@ async def test_a_history_says_of_what_it_is_and_what_a_seal_says(
     async with open_app().run_test(size=(120, 30)) as pilot:
         await opened(pilot, "t", *"main", "enter", "h")
         text = await sees(
-            pilot, "─ history of src/main.py · main ─", "(main) Third", "Because two was too few.", "✓ signed"
+            pilot,
+            "─ history of src/main.py · main ─",
+            "(main) Third",
+            "Because two was too few.",
+            "✓ signature verified",
         )
         assert "(v1)" in text and "+    return 3" in text and " 1 of 3 ─╯" in text
         assert text.count("╭") == 2, "two frames beside each other"
