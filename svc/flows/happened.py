@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
 
+from localstore.core.model.issue import Comment, Issue
 from localstore.core.model.proposal import Proposal, TimelineItem
 from localstore.core.model.thread import Thread
 from localstore.core.words import SIGNS
@@ -42,6 +44,8 @@ _MARKS: Final[Mapping[str, tuple[str, Tone]]] = {
     "thread.resolve": (SIGNS["pass"], "good"),
     "thread.reopen": ("◇", "warn"),
     "thread.apply": (SIGNS["pass"], "good"),
+    **{f"{noun}.{verb}": ("→", "dim") for noun in ("issue", "proposal") for verb in ("assign", "unassign")},
+    **{f"{noun}.{verb}": ("●", "dim") for noun in ("issue", "proposal") for verb in ("label", "unlabel")},
     "issue.close": ("✓", "dim"),
     "issue.reopen": (SIGNS["open"], "good"),
 }
@@ -66,15 +70,30 @@ _SAID: Final[Mapping[str, str]] = {
     "thread.resolve": "resolved a thread{where}",
     "thread.reopen": "opened a thread again{where}",
     "thread.apply": "applied a suggestion{where}",
+    **{
+        f"{noun}.{verb}": words
+        for noun in ("issue", "proposal")
+        for verb, words in (
+            ("assign", "assigned {person}"),
+            ("unassign", "unassigned {person}"),
+            ("label", "added the label {name}"),
+            ("unlabel", "removed the label {name}"),
+        )
+    },
     "issue.close": "closed it{merging}",
     "issue.reopen": "opened it again",
 }
 
 
+_FIRST_FACTS = frozenset({"issue.label", "issue.assign", "proposal.label", "proposal.assign"})
+MADE_WITHIN = timedelta(seconds=1)  # what is added to an issue or proposal until then was given with it
+
+
 class Happened(NamedTuple):
     """Something that happened to an issue or a proposal. `who`: the handle of who did it, "" if nobody did.
-    `words`: what they did, such as `merged it as dcc544ea by squash`. `path`: the file that it is about, if
-    it is about lines."""
+    `words`: what they did, such as `merged it as dcc544ea by squash`. `thread`: the thread on lines that it
+    is about, None if it is about none. `comment`: the comment in this thread that was written, None if none
+    was, or if it is deleted."""
 
     id: int
     at: str
@@ -82,34 +101,68 @@ class Happened(NamedTuple):
     sign: str
     tone: Tone
     words: str
-    path: str = ""
+    thread: Thread | None = None
+    comment: Comment | None = None
+
+    @property
+    def path(self) -> str:
+        """The file that it is about, "" if it is about none."""
+        return (self.thread.place or self.thread).path if self.thread is not None else ""
 
 
 def list_happened(
-    timeline: Sequence[TimelineItem], proposal: Proposal | None = None, threads: Sequence[Thread] = ()
+    timeline: Sequence[TimelineItem],
+    subject: Issue | Proposal | None = None,
+    threads: Sequence[Thread] = (),
 ) -> list[Happened]:
     """Return what happened, oldest first. Comments and reviews are left out, because they have texts of their
-    own. `proposal`: the proposal that it happened to, None for an issue. `threads`: its threads on lines, as
-    far as they are known."""
-    people = _name_people(timeline, proposal)
+    own. `subject`: the issue or proposal that it happened to. `threads`: its threads on lines, as far as they
+    are known."""
+    people = _name_people(timeline, subject)
     at_lines = {thread.id: thread for thread in threads}
     happened: list[Happened] = []
-    for item in timeline:
+    for item in _without_first_facts(timeline):
         thread = at_lines.get(str(item.data.get("thread", "")))
         words = _say(item, people, thread)
         if words:
             who = (item.actor.handle or item.actor.id) if item.actor is not None else ""
-            path = (thread.place or thread).path if thread is not None else ""
-            happened.append(Happened(item.id, item.at, who, *_MARKS[item.kind], words, path))
+            comment = _find_comment(item, thread) if thread is not None else None
+            happened.append(Happened(item.id, item.at, who, *_MARKS[item.kind], words, thread, comment))
     return happened
 
 
-def _name_people(timeline: Sequence[TimelineItem], proposal: Proposal | None) -> dict[str, str]:
-    """Return the handles of those who did something and of the people of the proposal, by the ids of their
-    accounts."""
+def _without_first_facts(timeline: Sequence[TimelineItem]) -> list[TimelineItem]:
+    """Leave out the labels and the people that an issue or proposal was made with."""
+    creation = next((item for item in timeline if item.kind in ("issue.create", "proposal.create")), None)
+    if creation is None:
+        return list(timeline)
+    until = datetime.fromisoformat(creation.at) + MADE_WITHIN
+    return [
+        item
+        for item in timeline
+        if item.kind not in _FIRST_FACTS
+        or item.actor != creation.actor
+        or datetime.fromisoformat(item.at) > until
+    ]
+
+
+def _find_comment(item: TimelineItem, thread: Thread) -> Comment | None:
+    """Return the comment that was written in a thread. The first comment of a thread comes with it."""
+    if item.kind == "thread.create":
+        return thread.comments[0] if thread.comments else None
+    if item.kind != "thread.comment":
+        return None
+    return next((comment for comment in thread.comments if comment.id == item.data.get("id")), None)
+
+
+def _name_people(timeline: Sequence[TimelineItem], subject: Issue | Proposal | None) -> dict[str, str]:
+    """Return the handles of those who did something and of the people of the issue or proposal, by the ids of
+    their accounts."""
     people = [item.actor for item in timeline if item.actor is not None]
-    if proposal is not None:
-        people += [proposal.author, *proposal.assignees, *(reviewer.who for reviewer in proposal.reviewers)]
+    if subject is not None:
+        people += [subject.author, *subject.assignees]
+    if isinstance(subject, Proposal):
+        people += [reviewer.who for reviewer in subject.reviewers]
     return {person.id: person.handle for person in people if person.handle}
 
 
@@ -128,6 +181,7 @@ def _say(item: TimelineItem, people: Mapping[str, str], thread: Thread | None) -
         head=str(data.get("head", ""))[:SEAL],
         version=data.get("version", "?"),
         base=data.get("base", "?"),
+        name=data.get("name", "?"),
         way=f" by {way}" if way else "",
         person=f"@{handle}" if handle else "somebody",
         where=where,
