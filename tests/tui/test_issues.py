@@ -144,6 +144,12 @@ async def test_the_form_of_an_issue_takes_a_template_a_text_labels_and_people(
         text = await sees(pilot, "title     needed")
         assert "labels    none" in text and "text      none" in text
         assert "needs a title" in await press(pilot, "S")
+        await press(pilot, "escape", "a", "enter")  # enter on an empty title
+        await sees(pilot, "an issue needs a title", "title of the issue", "enter next")
+        await press(pilot, *"Now", "enter")
+        await sees(pilot, "text of the issue")
+        await press(pilot, "escape")
+        await sees(pilot, "title     Now")
     found = api(alice, "repos/{id}/issues/2")
     assert isinstance(found, dict)
     assert found["body"].startswith("## Steps") and "two" in found["body"]
