@@ -74,10 +74,10 @@ _SAID: Final[Mapping[str, str]] = {
         f"{noun}.{verb}": words
         for noun in ("issue", "proposal")
         for verb, words in (
-            ("assign", "assigned {person}"),
-            ("unassign", "unassigned {person}"),
-            ("label", "added the label {name}"),
-            ("unlabel", "removed the label {name}"),
+            ("assign", "assigned {people}"),
+            ("unassign", "unassigned {people}"),
+            ("label", "added the {labels}"),
+            ("unlabel", "removed the {labels}"),
         )
     },
     "issue.close": "closed it{merging}",
@@ -85,8 +85,10 @@ _SAID: Final[Mapping[str, str]] = {
 }
 
 
-_FIRST_FACTS = frozenset({"issue.label", "issue.assign", "proposal.label", "proposal.assign"})
-MADE_WITHIN = timedelta(seconds=1)  # what is added to an issue or proposal until then was given with it
+_MERGED = frozenset(
+    f"{noun}.{verb}" for noun in ("issue", "proposal") for verb in ("label", "unlabel", "assign", "unassign")
+)
+TOGETHER = timedelta(minutes=1)  # the time in which events that are alike become one line
 
 
 class Happened(NamedTuple):
@@ -121,9 +123,10 @@ def list_happened(
     people = _name_people(timeline, subject)
     at_lines = {thread.id: thread for thread in threads}
     happened: list[Happened] = []
-    for item in _without_first_facts(timeline):
+    for group in _merge_alike(timeline):
+        item = group[0]
         thread = at_lines.get(str(item.data.get("thread", "")))
-        words = _say(item, people, thread)
+        words = _say(group, people, thread)
         if words:
             who = (item.actor.handle or item.actor.id) if item.actor is not None else ""
             comment = _find_comment(item, thread) if thread is not None else None
@@ -131,19 +134,23 @@ def list_happened(
     return happened
 
 
-def _without_first_facts(timeline: Sequence[TimelineItem]) -> list[TimelineItem]:
-    """Leave out the labels and the people that an issue or proposal was made with."""
-    creation = next((item for item in timeline if item.kind in ("issue.create", "proposal.create")), None)
-    if creation is None:
-        return list(timeline)
-    until = datetime.fromisoformat(creation.at) + MADE_WITHIN
-    return [
-        item
-        for item in timeline
-        if item.kind not in _FIRST_FACTS
-        or item.actor != creation.actor
-        or datetime.fromisoformat(item.at) > until
-    ]
+def _merge_alike(timeline: Sequence[TimelineItem]) -> list[list[TimelineItem]]:
+    """Put events into one group that somebody caused right after one another, and that differ only in the
+    label or the person that they name."""
+    groups: list[list[TimelineItem]] = []
+    for item in timeline:
+        first = groups[-1][0] if groups else None
+        is_alike = (
+            first is not None
+            and item.kind in _MERGED
+            and (first.kind, first.actor) == (item.kind, item.actor)
+            and datetime.fromisoformat(item.at) <= datetime.fromisoformat(first.at) + TOGETHER
+        )
+        if is_alike:
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return groups
 
 
 def _find_comment(item: TimelineItem, thread: Thread) -> Comment | None:
@@ -166,13 +173,15 @@ def _name_people(timeline: Sequence[TimelineItem], subject: Issue | Proposal | N
     return {person.id: person.handle for person in people if person.handle}
 
 
-def _say(item: TimelineItem, people: Mapping[str, str], thread: Thread | None) -> str:
-    """Return what happened in words, "" for what is not listed."""
+def _say(group: Sequence[TimelineItem], people: Mapping[str, str], thread: Thread | None) -> str:
+    """Return what happened in words, "" for what is not listed. `group`: events that are told in one line."""
+    item = group[0]
     template = _SAID.get(item.kind)
     if template is None:
         return ""
     data = item.data
-    handle = people.get(str(data.get("account_id", "")), "")
+    handles = [_name_person(event, people) for event in group]
+    names = [str(event.data.get("name", "?")) for event in group]
     at = (thread.place or thread) if thread is not None else None
     where = f" on {at.path}:{at.start}" if at is not None else ""
     way, reason = str(data.get("strategy", "")).replace("_", "-"), str(data.get("reason", ""))
@@ -181,12 +190,21 @@ def _say(item: TimelineItem, people: Mapping[str, str], thread: Thread | None) -
         head=str(data.get("head", ""))[:SEAL],
         version=data.get("version", "?"),
         base=data.get("base", "?"),
-        name=data.get("name", "?"),
         way=f" by {way}" if way else "",
-        person=f"@{handle}" if handle else "somebody",
+        person=handles[0],
+        people=", ".join(dict.fromkeys(handles)),
+        labels=f"label{'s' if len(names) > 1 else ''} {', '.join(names)}",
         where=where,
         line=where or " on a line",
         closed=f": {_CLOSED[reason]}" if reason in _CLOSED else "",
         dropped=_DROPPED.get(reason, reason.replace("_", " ")),
         merging=f" by merging #{data['proposal']}" if "proposal" in data else "",
     )
+
+
+def _name_person(item: TimelineItem, people: Mapping[str, str]) -> str:
+    """Return the account that an event is about, such as `@ann`. A relay that does not send the account sends
+    its id, which may be among `people`."""
+    handle = item.person.handle if item.person is not None else None
+    handle = handle or people.get(str(item.data.get("account_id", "")))
+    return f"@{handle}" if handle else "somebody"

@@ -194,7 +194,7 @@ async def test_what_a_seal_changed_begins_with_the_file_whose_history_it_is(
         text = await sees(pilot, "Many", "+    return 42")
         assert "a0.txt" not in text or text.index("src/main.py") < text.index("a0.txt")
         await press(pilot, "enter")
-        await sees(pilot, "signed", "+    return 42", "M src/main.py", "a0.txt", "10 files")
+        await sees(pilot, "signature verified", "+    return 42", "M src/main.py", "a0.txt", "10 files")
 
 
 async def test_a_file_opens_with_its_blame_and_history(project: str, open_app: Open) -> None:

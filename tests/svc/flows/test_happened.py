@@ -45,23 +45,46 @@ def test_each_event_says_who_did_what() -> None:
     assert said("issue.close", proposal=4) == "@bob ✓ closed it by merging #4"
 
 
+def test_the_account_that_an_event_is_about_has_its_name() -> None:
+    carol = Actor(id="c", handle="carol", kind="user")
+    event = TimelineItem(
+        id=1,
+        kind="issue.unassign",
+        actor=BOB,
+        at="2026-01-01T00:00:00Z",
+        data={"account_id": "c"},
+        person=carol,
+    )
+    assert [one.words for one in list_happened([event])] == ["unassigned @carol"]
+
+
 def test_what_has_a_text_of_its_own_and_what_is_new_is_not_listed() -> None:
     for kind in ("comment.create", "review.create", "proposal.create", "proposal.dance"):
         assert said(kind) == ""
 
 
-def test_what_it_was_made_with_is_left_out() -> None:
-    def item(id: int, kind: str, second: int, **data: Any) -> TimelineItem:
-        return TimelineItem(id, kind, BOB, f"2026-01-01T00:00:{second:02}.5Z", data)
+def test_labels_and_people_of_one_moment_are_one_line() -> None:
+    carol = Actor(id="c", handle="carol", kind="user")
+
+    def item(id: int, kind: str, second: int, actor: Actor = BOB, **data: Any) -> TimelineItem:
+        at = f"2026-01-01T00:{second // 60:02}:{second % 60:02}.5Z"
+        return TimelineItem(id=id, kind=kind, actor=actor, at=at, data=data)
 
     timeline = [
         item(1, "issue.create", 0),
         item(2, "issue.label", 0, name="bug"),
-        item(3, "issue.assign", 1, account_id="b"),
-        item(4, "issue.label", 2, name="docs"),
-        item(5, "issue.close", 2),
+        item(3, "issue.label", 1, name="docs"),
+        item(4, "issue.assign", 1, account_id="b"),
+        item(5, "issue.assign", 2, account_id="c"),
+        item(6, "issue.label", 3, carol, name="perf"),
+        item(7, "issue.label", 80, carol, name="later"),
     ]
-    assert [event.words for event in list_happened(timeline)] == ["added the label docs", "closed it"]
+    assert [(event.id, event.who, event.words) for event in list_happened(timeline)] == [
+        (2, "bob", "added the labels bug, docs"),
+        (4, "bob", "assigned @bob, @carol"),
+        (6, "carol", "added the label perf"),
+        (7, "carol", "added the label later"),
+    ]
 
 
 def test_an_event_about_a_thread_has_its_comment() -> None:

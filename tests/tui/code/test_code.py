@@ -262,7 +262,7 @@ async def test_blame_opens_seals(project: str, open_app: Open, width: int) -> No
         text = await sees(pilot, "Second", "enter seal")
         assert "First" not in text
         await press(pilot, "enter")
-        await sees(pilot, "/project  seal ", "Second", "signed", "+    return 2")
+        await sees(pilot, "/project  seal ", "Second", "signature verified", "+    return 2")
         await press(pilot, "escape", "B")
         text = await sees(pilot, "return 2", "2 lines")
         assert "enter seal" not in text and "Second" not in text

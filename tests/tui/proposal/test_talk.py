@@ -169,16 +169,16 @@ async def test_labels_and_people_stand_in_the_talk(proposal: str, alice: Svc, op
     me = os.environ["TEST_HANDLE"]
     assert alice("issue", "create", "-t", "An issue", "-b", "x").code == 0
     for noun, number in (("pr", "1"), ("issue", "2")):
-        assert alice(noun, "label", "add", number, "bug", "--create").code == 0
+        assert alice(noun, "label", "add", number, "bug", "docs", "--create").code == 0
         assert alice(noun, "edit", number, "--add-assignee", "@me").code == 0
     async with open_app().run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await open_proposal(pilot, "enter", "3", "p")
-        await sees(pilot, f"@{me} ● added the label bug", f"@{me} → assigned @{me}")
+        await sees(pilot, f"@{me} ● added the labels bug, docs", f"@{me} → assigned @{me}")
         await press(pilot, "escape", "p")
         await sees(pilot, "An issue")
         await press(pilot, "enter")
-        await sees(pilot, f"@{me} ● added the label bug", f"@{me} → assigned @{me}")
+        await sees(pilot, f"@{me} ● added the labels bug, docs", f"@{me} → assigned @{me}")
 
 
 async def test_a_suggestion_is_written_over_the_changes_below_the_lines_that_it_replaces(
