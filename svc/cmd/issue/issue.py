@@ -197,8 +197,8 @@ def view(
     list(listing(ctx.obj.home, repo.id, [issue]))
     record = {**msgspec.to_builtins(issue), "thread": msgspec.to_builtins(thread) if comments else None}
     parts = [markdown(ctx.out, issue.body)] if issue.body.strip() else []
-    said = [(comment.created_at, comment_text(ctx, comment)) for comment in thread]
-    parts += in_order(ctx, said, happened)
+    written = [(comment.created_at, comment_text(ctx, comment)) for comment in thread]
+    parts += in_order(ctx, written, happened)
     columns = ONE if ctx.out.terminal and not ctx.out.format.as_data else THREAD[: None if comments else -1]
     ctx.out.record(record, columns, Issue, body="\n\n".join(parts), drawn=True)
 

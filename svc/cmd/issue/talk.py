@@ -25,10 +25,10 @@ def said_text(ctx: Ctx, who: str, at: str, did: str, body: str) -> str:
     return f"--- {terminal_safe(who)}, {ctx.out.when(at)}{did}{text}"
 
 
-def in_order(ctx: Ctx, said: Sequence[tuple[str, str]], happened: Sequence[Happened]) -> list[str]:
-    """Return the paragraphs of a talk in order of time. `said`: comments and reviews, as (time, text). What
-    else happened is one line each, without blank lines between such lines."""
-    timed = [(at, text, False) for at, text in said]
+def in_order(ctx: Ctx, written: Sequence[tuple[str, str]], happened: Sequence[Happened]) -> list[str]:
+    """Return the paragraphs of a talk in order of time. `written`: comments and reviews, as (time, text).
+    What else happened is one line each, without blank lines between such lines."""
+    timed = [(at, text, False) for at, text in written]
     for event in happened:
         who = f"{terminal_safe(event.who)} " if event.who else ""
         words = f"{event.sign} {who}{terminal_safe(event.words)}, {ctx.out.when(event.at)}"

@@ -189,8 +189,8 @@ def view(
         "line_threads": msgspec.to_builtins(on_lines) if comments else None,
     }
     parts = [markdown(ctx.out, proposal.body)] if proposal.body.strip() else []
-    said = [(entry.created_at, _thread_entry(ctx, entry)) for entry in thread]
-    parts += in_order(ctx, said, happened)
+    written = [(entry.created_at, _thread_entry(ctx, entry)) for entry in thread]
+    parts += in_order(ctx, written, happened)
     parts += thread_texts(ctx, repo, on_lines)
     columns = THREAD[: None if comments else -2]
     if ctx.out.terminal and not ctx.out.format.as_data:

@@ -84,7 +84,7 @@ def test_a_signed_merge_and_counts_stand_beside_what_is_waited_for() -> None:
     proposal = listed(**NEEDS_REVIEW, checks=Counts(2, 1, 1), auto_merge=Signed("squash"))
     assert [words for words, _ in waits_for(proposal, "me")] == [
         "✗ 1 check failed",
-        "◷ then merges by itself",
+        "◷ then merges",
     ]
     assert [words for words, _ in waits_for(proposal, "me", short=True)] == ["✗ 1 failed", "◷"]
     assert counts_beside(proposal, "me") == []  # the failed check is said already
