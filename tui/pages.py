@@ -23,7 +23,7 @@ from localstore.core.model.repo import Repo
 from localstore.core.model.run import Run, state_of
 from localstore.core.model.thread import Thread
 from localstore.core.words import count, first_line, state_of_proposal
-from svc.flows.happened import list_happened
+from svc.flows.happened import Happened, list_happened
 from svc.flows.inbox_words import describe, describe_event
 from svc.flows.place.rights import refusal
 from tui import contents, reads
@@ -148,7 +148,7 @@ class Pages:
             *_list_names("labels", (label.name for label in issue.labels)),
             *_list_names("assigned", (_handle(actor) for actor in issue.assignees)),
             *_text(issue.body),
-            *self._comments(self._read(contents.comments(repo.id, number))),
+            *self._talk_of_issue(repo, issue),
         ]
         offers = self._acts.of_issue(repo, issue, partial(self._label_names, repo))
         return page_of(
@@ -170,6 +170,13 @@ class Pages:
             return self.issue(repo, number)
         except NotFound:
             return self.proposal(repo, number)
+
+    def _talk_of_issue(self, repo: Repo, issue: Issue) -> list[str]:
+        """Returns the comments on an issue and what else happened to it, in order of time."""
+        talk = self._events(list_happened(self._read(contents.timeline(repo.id, issue.number)), issue))
+        for comment in self._read(contents.comments(repo.id, issue.number)):
+            talk.append((comment.created_at, self._comments([comment])))
+        return [line for _, lines in sorted(talk, key=lambda entry: entry[0]) for line in lines]
 
     def proposals(self, repo: Repo, text: str = "") -> Page:
         filters = parse("proposals", text, "all")
@@ -255,13 +262,7 @@ class Pages:
     def _talk(self, repo: Repo, proposal: Proposal, threads: Sequence[Thread]) -> list[str]:
         """Returns the comments, the reviews, and what else happened to a proposal, in order of time."""
         timeline = self._read(contents.timeline(repo.id, proposal.number))
-        talk = [
-            (
-                event.at,
-                [f"{f'@{safe(event.who)} ' if event.who else ''}{safe(event.words)} {self._ago(event.at)}"],
-            )
-            for event in list_happened(timeline, proposal, threads)
-        ]
+        talk = self._events(list_happened(timeline, proposal, threads))
         for review in self._read(contents.reviews(repo.id, proposal.number)):
             text = f": {safe(review.body)}" if review.body else ""
             verdict = review.verdict.replace("_", " ")
@@ -269,6 +270,15 @@ class Pages:
         for comment in self._read(contents.comments(repo.id, proposal.number)):
             talk.append((comment.created_at, self._comments([comment])))
         return [line for _, lines in sorted(talk, key=lambda entry: entry[0]) for line in lines]
+
+    def _events(self, happened: Sequence[Happened]) -> list[tuple[str, list[str]]]:
+        """Returns what happened, as (time, lines). A comment on lines has its first words."""
+        events: list[tuple[str, list[str]]] = []
+        for event in happened:
+            who = f"@{safe(event.who)} " if event.who else ""
+            text = f": {safe(first_line(event.comment.body))}" if event.comment is not None else ""
+            events.append((event.at, [f"{who}{safe(event.words)} {self._ago(event.at)}{text}"]))
+        return events
 
     def _changes(self, repo: Repo, proposal: Proposal) -> Page:
         base = proposal.merge_base or proposal.base_seal

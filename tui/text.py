@@ -20,6 +20,7 @@ from svc.console.table import age
 Part = tuple[str, str]
 TAB = 4  # columns of a tab
 CUT = "…"
+HIDDEN = "‹"  # at the left of a row that is scrolled sideways
 WINDOW = 64 * 1024  # characters of a text that are split into lines at once
 
 
@@ -169,6 +170,17 @@ def skip(parts: Sequence[Part], width: int) -> list[Part]:
         rest.append((text, role))
         width = 0
     return rest
+
+
+def slide(parts: Sequence[Part], width: int) -> list[Part]:
+    """Returns the parts without their first `width` columns. If anything but blanks is left out, a sign at
+    the beginning says so."""
+    rest = skip(parts, width)
+    hidden = "".join(text for text, _ in parts)
+    if not width or not set_cell_size(hidden, width).strip():
+        return rest
+    role = next((role for text, role in rest if text), "text")
+    return [(HIDDEN, role), *skip(rest, 1)]
 
 
 def columns(left: Sequence[Part], right: Sequence[Part], width: int) -> list[Part]:

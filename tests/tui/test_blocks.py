@@ -70,5 +70,22 @@ def test_facts_are_wrapped_to_their_column_and_not_cut_as_well() -> None:
     assert rows[-1].key == "file", "a row that can be chosen is one row"
 
 
+def test_a_fact_that_begins_with_a_sign_is_wrapped_below_its_words() -> None:
+    long = "a-very-long-label-name-that-goes-on"
+    labels = [[("● ", "label 0"), (name, "text")] for name in (long, "documentation of retries")]
+    rows = wrap_facts(
+        [*fact_rows("labels", *labels), Item("files", (("", "text"),)), Item("x", ((long, "text"),))], 20
+    )
+    assert ["".join(text for text, _ in row.left) for row in rows] == [
+        "labels",
+        "● a-very-long-label-",
+        "  name-that-goes-on",
+        "● documentation of ",
+        "  retries",
+        "",  # one blank row, although two were given
+        long,
+    ]
+
+
 def test_facts_get_what_a_text_leaves() -> None:
     assert [facts_width(width) for width in (140, 160, 200)] == [40, 52, 72]

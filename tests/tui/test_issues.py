@@ -144,6 +144,12 @@ async def test_the_form_of_an_issue_takes_a_template_a_text_labels_and_people(
         text = await sees(pilot, "title     needed")
         assert "labels    none" in text and "text      none" in text
         assert "needs a title" in await press(pilot, "S")
+        await press(pilot, "escape", "a", "enter")  # enter on an empty title
+        await sees(pilot, "an issue needs a title", "title of the issue", "enter next")
+        await press(pilot, *"Now", "enter")
+        await sees(pilot, "text of the issue")
+        await press(pilot, "escape")
+        await sees(pilot, "title     Now")
     found = api(alice, "repos/{id}/issues/2")
     assert isinstance(found, dict)
     assert found["body"].startswith("## Steps") and "two" in found["body"]
@@ -425,7 +431,7 @@ async def test_releases_show_notes_and_files(project: str, alice: Svc, open_app:
         text = await press(pilot, "enter")
         assert "data.bin" in text
         assert "Good." in text
-        assert "unsigned" in text
+        assert "not signed" in text
         assert alice("repo", "release", "sign", "v1", "data.bin").code == 0
         handle = os.environ["TEST_HANDLE"]
         assert f"✓ signed  by @{handle}" in await press(pilot, "r")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
@@ -119,12 +120,30 @@ def fact_rows(name: str, *lines: Sequence[Part]) -> list[Item]:
 
 def wrap_facts(items: Sequence[Item], width: int) -> list[Item]:
     """Returns the rows of facts, wrapped between words to `width` columns. Rows that can be chosen are not
-    wrapped."""
+    wrapped. Of several blank rows in a row, one stays."""
     rows: list[Item] = []
     for fact in items:
+        is_blank = not _has_words((*fact.left, *fact.right))
+        if is_blank and rows and not _has_words((*rows[-1].left, *rows[-1].right)):
+            continue
         keeps = fact.key is not None or fact.right
-        rows += [fact] if keeps else [Item(None, row) for row in fold(fact.left, width)]
+        rows += [fact] if keeps else [Item(None, row) for row in _fold_fact(fact.left, width)]
     return rows
+
+
+def _fold_fact(parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:
+    """Wraps one fact. If it begins with a sign, its other rows are below the words, and not below the
+    sign."""
+    text = "".join(words for words, _ in parts)
+    if cell_len(text) <= width or text[1:2] != " " or text[:1].isalnum():
+        return fold(parts, width)
+    indent = len(text) - len(text[1:].lstrip(" "))
+    (first, role), *rest = parts
+    sign, words = [(first[:indent], role)], [(first[indent:], role), *rest]
+    if len(first) < indent:
+        return fold(parts, width)
+    rows = fold(words, width - indent)
+    return [(*(sign if place == 0 else ((" " * indent, "text"),)), *row) for place, row in enumerate(rows)]
 
 
 def _has_words(parts: Sequence[Part]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from rich.cells import cell_len
+from textual.geometry import Size
 from textual.strip import Strip
 
 from localstore.core.model.history import ChangedFile
@@ -21,6 +22,7 @@ from tui.widgets.patch import Key, LineColours, NotedRows, Patches, Spot, divide
 
 COLOURED = 24  # files whose colours are kept
 NOTE_MAX = 96  # columns of a note at most
+CONTEXT = 3  # lines of the file above a note that is gone to
 BESIDE = 86  # columns that old and new need to be read side by side
 
 Notes = Mapping[Spot, Sequence[Item]]
@@ -68,6 +70,8 @@ class Diff(Lines):
         self._anchor: Key | None = None
         self._begun = 0  # its row
         self._return_to: Hashable | None = None  # the line that the cursor was on
+        # The first row of the note that is kept visible as a whole, its other rows, and the size of the list.
+        self._kept: tuple[Hashable, int, Size] | None = None
 
     def show_files(self, files: Iterable[ChangedFile]) -> None:
         before, self._files = self._files, tuple(files)
@@ -122,6 +126,7 @@ class Diff(Lines):
         if self._anchor is not None:
             place = self._place_of(self._anchor)
             self._begun = self.cursor if place is None else place
+        self._keep_note()
 
     def render_line(self, y: int) -> Strip:
         self._patches.shift = self.shift  # texts beside one another are scrolled where they stand
@@ -164,6 +169,21 @@ class Diff(Lines):
         if self.split or self._notes is not None:
             self.rebuild()
         super().on_resize()
+
+    def show_note(self) -> None:
+        """Scroll so that all rows of the note that begins at the cursor are visible, with lines of the file
+        above it. It stays so while it grows, and when the list gets another size."""
+        rows, first = self.rows, self.cursor
+        last = rows.end_of_note(first) if isinstance(rows, NotedRows) else first
+        self._kept = self.key, last - first, self.size
+        self.go_to_block(first, last, CONTEXT)
+
+    def _keep_note(self) -> None:
+        before, rows = self._kept, self.rows
+        if before is None or before[0] != self.key or not isinstance(rows, NotedRows):
+            self._kept = None
+        elif before[1:] != (rows.end_of_note(self.cursor) - self.cursor, self.size):
+            self.show_note()
 
     def toggle_split(self) -> None:
         self.split = not self.split
@@ -233,9 +253,10 @@ class Diff(Lines):
         side: Literal["old", "new"] = "new" if any(key.new for key in lines) else "old"
         numbers = [number for key in lines if (number := key.new if side == "new" else key.old)]
         start, end, path = min(numbers), max(numbers), lines[0].path
-        return Span(path, side, start, end, "\n".join(self._texts(path, side, start, end)))
+        return Span(path, side, start, end, "\n".join(self.texts(path, side, start, end)))
 
-    def _texts(self, path: str, side: str, start: int, end: int) -> list[str]:
+    def texts(self, path: str, side: str, start: int, end: int) -> list[str]:
+        """Returns the texts of these lines of a file, as far as its changes contain them."""
         file = next(file for file in self._files if file.path == path)
         return [
             line.text for line in texts(file) if start <= (line.new if side == "new" else line.old) <= end

@@ -22,7 +22,7 @@ from tui.display.hyperlinks import opened_by_terminal
 from tui.text import Part, columns, fold
 from tui.theme import THEMES
 from tui.widgets.framed import Framed
-from tui.widgets.strips import NO_LINKS, NO_PARTS, strip, widen
+from tui.widgets.strips import NO_LINKS, NO_PARTS, sign_hidden, strip, widen
 
 MARK = "▌"
 LINKED = ("link", "person")  # roles of parts that lead somewhere, in rows with targets
@@ -307,6 +307,22 @@ class Lines(Framed, can_focus=True):
             self.top = top
             self.refresh()
 
+    def go_to_block(self, first: int, last: int, above: int) -> None:
+        """Put the cursor on row `first`, and scroll so that all rows up to `last` are visible, with `above`
+        rows above them if there is room. Rows that do not fit begin at the top."""
+        self.go(first)
+        height = max(1, self.fits - self.covered // self.tall)
+        spare = max(0, height - (last + 1 - first))  # rows that are left for others
+        lowest, highest = last + 1 - height, max(0, first - min(above, spare))
+        if lowest <= self.top <= highest:
+            return
+        far = not self.top <= first < self.top + height - 1
+        top = first - max(min(above, spare), spare // 3) if far else max(lowest, min(self.top, highest))
+        top = max(0, min(top if lowest <= first else first, len(self.rows) - height))
+        if top != self.top:
+            self.top = top
+            self.refresh()
+
     def go_to(self, key: Hashable) -> None:
         """Put the cursor on the row with this key. Does nothing if there is no such row."""
         place = self._place_of(key)
@@ -494,7 +510,7 @@ class Lines(Framed, can_focus=True):
         line = strip([*mark, *parts], width + self.shift, styles, over, bare, links, item.rest)
         if self.shift:
             fixed = min(width, sum(cell_len(text) for text, _ in (*mark, *left[: item.fixed])))
-            sliding = line.crop(fixed + self.shift, self.shift + width)
+            sliding = sign_hidden(line, fixed, self.shift).crop(fixed + self.shift, self.shift + width)
             line = Strip.join([line.crop(0, fixed), sliding]) if fixed else sliding
         return widen(line, *self.edges)
 

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 
 from localstore.core.model.history import ChangedFile
 from tui.changed import counts_of
-from tui.text import CUT, Part, fit, line_at, safe, skip
+from tui.text import CUT, Part, fit, line_at, safe, slide
 from tui.tints import Kind, Tints
 from tui.widgets.coloured_file import FileColours, Spans
 from tui.widgets.hunks import SIGNED, SIGNS, Hunk, blocks, hunks_of, without_blanks
@@ -351,7 +351,7 @@ class Patches:
             else:
                 pieces = [*marks, *self._pieces(file, number, text, kind, words)]
         fill = "text" if kind is None else kind if self._look is None else self._ground(kind)
-        parts = fit([*pieces[:2], *skip(pieces[2:], self.shift)], self._half)
+        parts = fit([*pieces[:2], *slide(pieces[2:], self.shift)], self._half)
         used = sum(cell_len(piece) for piece, _ in parts)
         return [*parts, (" " * (self._half - used), fill)]
 
@@ -441,6 +441,17 @@ class NotedRows:
         note, place = self._note_at(index)
         return text_of(note) if note is not None else self._patches.text_of(place)
 
+    def end_of_note(self, index: int) -> int:
+        """Returns the index of the last row of the note that the row `index` belongs to. Returns `index` if
+        the row is no note."""
+        end, (note, _) = index, self._note_at(index)
+        while note is not None and end + 1 < len(self):
+            following, _ = self._note_at(end + 1)
+            if following is None or not _of_one_note(note, following):
+                break
+            end += 1
+        return end
+
     def _note_at(self, index: int) -> tuple[Item | None, int]:
         """Looks up the row `index`, in the list that also has the rows of notes. If the row is a note,
         returns (note, 0). Otherwise returns (None, the index of the row in the list without notes)."""
@@ -463,3 +474,9 @@ class NotedRows:
         """Returns the index of a row in the list that also has the rows of notes. `place`: its index in the
         list without notes."""
         return place + self._before[bisect_left(self._under, place)]
+
+
+def _of_one_note(first: Item, second: Item) -> bool:
+    """Returns whether two rows belong to the same note. Their keys then begin with the same id."""
+    keys = first.key, second.key
+    return all(isinstance(key, tuple) for key in keys) and keys[0][0] == keys[1][0]  # type: ignore[index]

@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.text import Part, fit
+from tui.text import HIDDEN, Part, fit
 from tui.theme import FAINT
 
 NO_LINKS: Mapping[int, str] = MappingProxyType({})
@@ -42,6 +42,16 @@ def strip(
     if used < width:
         segments.append(Segment(" " * (width - used), styles[rest] + over if over else styles[rest]))
     return Strip(segments, width)
+
+
+def sign_hidden(line: Strip, begin: int, hidden: int) -> Strip:
+    """Returns a line whose first visible cell is a sign, if more than blanks are hidden at its left. `begin`,
+    `hidden`: the first hidden cell, and how many there are."""
+    if not line.crop(begin, begin + hidden).text.strip():
+        return line
+    at = begin + hidden
+    style = next((segment.style for segment in line.crop(at, at + 1)), None)
+    return Strip.join([line.crop(0, at), Strip([Segment(HIDDEN, style)], 1), line.crop(at + 1)])
 
 
 def widen(line: Strip, left: int, right: int) -> Strip:

@@ -28,6 +28,7 @@ from textual.widgets import TextArea
 
 from localstore.core.lane.crdt import Delta
 from tui.highlight import ColouredText, colour_text
+from tui.text import HIDDEN
 from tui.theme import THEMES
 from tui.widgets.colours import Colours
 from tui.widgets.typed import dress
@@ -342,8 +343,9 @@ class TextEditor(TextArea, inherit_bindings=False):
         strip = self._line_cache.get(key)
         if strip is None:
             strip = self._render_line(y)
-            hidden = line is not None and end[0] != at and self._goes_on(line)
-            strip = self._with_sign(strip) if hidden else strip
+            if line is not None and end[0] != at:
+                strip = self._with_sign(strip) if self._goes_on(line) else strip
+                strip = self._sign_left(strip, line)
             strip = self._line_cache[key] = self._with_mark(strip) if fresh else strip
         return strip
 
@@ -357,6 +359,15 @@ class TextEditor(TextArea, inherit_bindings=False):
         right."""
         styles = THEMES[getattr(self.app, "colours", "terminal")]
         return Strip.join([strip.crop(0, self.size.width - 1), Strip([Segment(GOES_ON, styles["dim"])], 1)])
+
+    def _sign_left(self, strip: Strip, line: str) -> Strip:
+        """Returns the row with a sign in the first column of its text, if more than blanks of the line are
+        hidden at the left. Otherwise returns the row as it is."""
+        hidden, at = self.scroll_offset.x, self.gutter_width
+        if not hidden or not line.expandtabs(self.indent_width)[:hidden].strip():
+            return strip
+        styles = THEMES[getattr(self.app, "colours", "terminal")]
+        return Strip.join([strip.crop(0, at), Strip([Segment(HIDDEN, styles["dim"])], 1), strip.crop(at + 1)])
 
     def _with_mark(self, strip: Strip) -> Strip:
         """Returns the row with a sign between the number of the line and its text. The sign says that

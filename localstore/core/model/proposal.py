@@ -225,13 +225,15 @@ class ProposalQuery(PageQuery, frozen=True):
 
 
 class TimelineItem(Model, frozen=True):
-    """One event of an issue or a proposal. `kind`: noun.verb. `data`: ids, numbers and names."""
+    """One event of an issue or a proposal. `kind`: noun.verb. `data`: ids, numbers and names. `person`: the
+    account that was assigned or asked for a review, or no longer is; None for other events."""
 
     id: int
     kind: str
     actor: Actor | None
     at: str
     data: dict[str, Any]
+    person: Actor | None = None
 
 
 _ONE = f"{REPO}/proposals/{{n}}"

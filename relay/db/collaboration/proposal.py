@@ -367,4 +367,7 @@ _TIMELINE = (
     )
 )
 TIMELINE = Keyset(_TIMELINE, "id")
+PEOPLE = select(account.c.id, account.c.handle, account.c.kind).where(
+    account.c.id.in_(bindparam("ids", expanding=True))
+)
 TIMELINE_WITHOUT_THREADS = Keyset(_TIMELINE.where(event.c.kind.not_like("thread.%")), "id")

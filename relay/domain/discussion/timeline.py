@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.proposal import TimelineItem
@@ -11,7 +12,7 @@ from relay.base.clock import rfc3339
 from relay.caller import View
 from relay.db import paging
 from relay.db.collaboration import proposal as rows
-from relay.db.engine.database import Row
+from relay.db.engine.database import Row, Tx
 from relay.domain.discussion import subject
 from relay.events.log import LEVEL, audience_of
 
@@ -28,7 +29,17 @@ async def page(view: View, number: str, query: PageQuery) -> Page[TimelineItem]:
         n = (await subject.find(tx, view, number)).number
         of = {"of_repo": view.repo.id, "of_number": n, "audiences": audiences}
         listed = rows.TIMELINE if view.policy is None else rows.TIMELINE_WITHOUT_THREADS
-        return await paging.read_page(tx, listed, query, _to_wire, **of)
+        events = await paging.read_page(tx, listed, query, _to_wire, **of)
+        return replace(events, items=await _name_people(tx, events.items))
+
+
+async def _name_people(tx: Tx, events: list[TimelineItem]) -> list[TimelineItem]:
+    """Add the accounts that the events are about."""
+    ids = {str(event.data["account_id"]) for event in events if "account_id" in event.data}
+    if not ids:
+        return events
+    people = {row[0]: actor_of(*row) for row in await tx.all(rows.PEOPLE, ids=sorted(ids))}
+    return [replace(event, person=people.get(str(event.data.get("account_id", "")))) for event in events]
 
 
 def _to_wire(row: Row) -> TimelineItem:

@@ -9,16 +9,17 @@ import typer
 
 from localstore.core.errors import Invalid, NotFound, UsageError
 from localstore.core.model import issue as issues
+from localstore.core.model import proposal as proposals
 from localstore.core.model.base import PageQuery
-from localstore.core.model.issue import Comment, Issue, IssueCreate, IssueQuery
+from localstore.core.model.issue import Issue, IssueCreate, IssueQuery
 from localstore.core.model.repo import Repo
 from localstore.core.model.rights import RANK
-from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit
 from svc.cmd.frame.queueing import queueable
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
+from svc.cmd.issue.talk import comment_text, in_order
 from svc.cmd.issue.words import (
     COLUMNS,
     ONE,
@@ -37,6 +38,7 @@ from svc.cmd.issue.words import (
     number_of,
 )
 from svc.console import Column, answers
+from svc.flows.happened import Happened, list_happened
 from svc.flows.place.known_subjects import listing
 from svc.flows.templates import Template, of_issues
 from svc.http.checked import require_valid
@@ -170,7 +172,8 @@ def view(
 ) -> None:
     """Show an issue
 
-    Prints its text; with --comments also the comments, oldest first.
+    Prints its text; with --comments also the comments, oldest first. On a terminal, what else happened to it
+    stands among them.
 
     Examples:
     svc issue view 12
@@ -187,18 +190,17 @@ def view(
             open_repository(ctx, repo, "issues", n=n)
             return
         thread = list(ctx.reader.items(issues.COMMENTS, PageQuery(), id=repo.id, n=n)) if comments else []
+        happened: list[Happened] = []
+        if comments and ctx.out.terminal and not ctx.out.format.as_data:
+            timeline = list(ctx.reader.items(proposals.TIMELINE, PageQuery(), id=repo.id, n=n))
+            happened = list_happened(timeline, issue)
     list(listing(ctx.obj.home, repo.id, [issue]))
     record = {**msgspec.to_builtins(issue), "thread": msgspec.to_builtins(thread) if comments else None}
     parts = [markdown(ctx.out, issue.body)] if issue.body.strip() else []
-    parts += [_comment(ctx, comment) for comment in thread]
+    written = [(comment.created_at, comment_text(ctx, comment)) for comment in thread]
+    parts += in_order(ctx, written, happened)
     columns = ONE if ctx.out.terminal and not ctx.out.format.as_data else THREAD[: None if comments else -1]
     ctx.out.record(record, columns, Issue, body="\n\n".join(parts), drawn=True)
-
-
-def _comment(ctx: Ctx, comment: Comment) -> str:
-    who = terminal_safe(comment.author.handle or comment.author.id)
-    edited = ", edited" if comment.updated_at != comment.created_at else ""
-    return f"--- {who}, {ctx.out.when(comment.created_at)}{edited}\n\n{markdown(ctx.out, comment.body)}"
 
 
 def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:

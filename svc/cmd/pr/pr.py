@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Annotated, Any, Literal
 
@@ -19,10 +19,10 @@ from localstore.core.model.issue import Comment
 from localstore.core.model.proposal import Proposal, ProposalQuery
 from localstore.core.model.review import Review
 from localstore.core.model.thread import Thread, ThreadQuery
-from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit
+from svc.cmd.issue.talk import comment_text, in_order, said_text
 from svc.cmd.issue.words import Web, handle_typed, label_of, note_qualifier
 from svc.cmd.pr.threads import thread_texts
 from svc.cmd.pr.words import CHECKED, COLUMNS, ONE, Number, find, place_of, say_place
@@ -189,7 +189,8 @@ def view(
         "line_threads": msgspec.to_builtins(on_lines) if comments else None,
     }
     parts = [markdown(ctx.out, proposal.body)] if proposal.body.strip() else []
-    parts += _talk(ctx, thread, happened)
+    written = [(entry.created_at, _thread_entry(ctx, entry)) for entry in thread]
+    parts += in_order(ctx, written, happened)
     parts += thread_texts(ctx, repo, on_lines)
     columns = THREAD[: None if comments else -2]
     if ctx.out.terminal and not ctx.out.format.as_data:
@@ -199,32 +200,9 @@ def view(
     ctx.out.record(record, columns, Proposal, body="\n\n".join(parts), drawn=True)
 
 
-def _talk(ctx: Ctx, thread: Sequence[Comment | Review], happened: Sequence[Happened]) -> list[str]:
-    """Return the comments, the reviews, and what else happened, in order of time. What else happened is one
-    line each, without blank lines between such lines."""
-    timed = [(entry.created_at, _thread_entry(ctx, entry), False) for entry in thread]
-    for event in happened:
-        who = f"{terminal_safe(event.who)} " if event.who else ""
-        words = f"{event.sign} {who}{terminal_safe(event.words)}, {ctx.out.when(event.at)}"
-        timed.append((event.at, words, True))
-    paragraphs: list[str] = []
-    was_line = False
-    for _, text, is_line in sorted(timed, key=lambda entry: entry[0]):
-        if is_line and was_line:
-            paragraphs[-1] += f"\n{text}"
-        else:
-            paragraphs.append(text)
-        was_line = is_line
-    return paragraphs
-
-
 def _thread_entry(ctx: Ctx, entry: Comment | Review) -> str:
     if isinstance(entry, Comment):
-        who = entry.author.handle or entry.author.id
-        did = ", edited" if entry.updated_at != entry.created_at else ""
-    else:
-        who = entry.reviewer.handle or entry.reviewer.id
-        gone = ", dismissed" if entry.dismissed_at else ", stale" if entry.stale else ""
-        did = f", {_SAID[entry.verdict]} {entry.seal_id[:12]}{gone}"
-    text = f"\n\n{markdown(ctx.out, entry.body)}" if entry.body.strip() else ""
-    return f"--- {terminal_safe(who)}, {ctx.out.when(entry.created_at)}{did}{text}"
+        return comment_text(ctx, entry)
+    gone = ", dismissed" if entry.dismissed_at else ", stale" if entry.stale else ""
+    did = f", {_SAID[entry.verdict]} {entry.seal_id[:12]}{gone}"
+    return said_text(ctx, entry.reviewer.handle or entry.reviewer.id, entry.created_at, did, entry.body)

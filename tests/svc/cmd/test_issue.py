@@ -273,3 +273,23 @@ def test_a_label_with_a_comma_is_quoted(linked: Svc) -> None:
     told = linked("issue", "list", "--label", name)
     assert (told.code, f"""'"{name}"'""" in told.err) == (2, True), told
     assert linked("pr", "list", "--label", name).code == 2
+
+
+def test_a_terminal_shows_what_happened_to_an_issue(linked: Svc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who assigned whom, labels, and that it was closed stand among the comments. A pipe gets none of it."""
+    assert linked("issue", "create", "-t", "An end", "-b", "Some text").code == 0
+    assert linked("issue", "label", "add", "1", "bug", "--create").code == 0
+    assert linked("issue", "edit", "1", "--add-assignee", "@me").code == 0
+    assert linked("issue", "comment", "1", "-b", "Better now").code == 0
+    assert linked("issue", "edit", "1", "--remove-assignee", "@me").code == 0
+    assert linked("issue", "close", "1").code == 0
+    text = on_terminal(monkeypatch, linked, "issue", "view", "1", "--comments").out
+    who = os.environ["TEST_HANDLE"]
+    rows = text.split("Some text")[1].strip().splitlines()
+    assert rows[0].startswith(f"● {who} added the label bug, ")
+    assert rows[1].startswith(f"→ {who} assigned @{who}, ")
+    assert rows[2] == "" and rows[3].startswith(f"--- {who}, ") and rows[5] == "Better now"
+    assert rows[7].startswith(f"→ {who} unassigned @{who}, ")
+    assert rows[8].startswith(f"✓ {who} closed it, ")
+    assert "closed it" not in on_terminal(monkeypatch, linked, "issue", "view", "1").out
+    assert "closed it" not in linked("issue", "view", "1", "--comments").out

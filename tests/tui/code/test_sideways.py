@@ -13,11 +13,13 @@ from tests.tui.code.test_code import opened
 from tests.tui.test_app import press, project, sees
 from tui.app import SvcApp
 from tui.screens.code.find_text import excerpt
-from tui.text import skip
+from tui.text import skip, slide
+from tui.theme import THEMES
 from tui.tints import DARK_256
 from tui.widgets.coloured_file import FileColours
 from tui.widgets.lines import Lines, mark_found
 from tui.widgets.patch import LineColours, Patches
+from tui.widgets.strips import sign_hidden, strip
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -70,7 +72,21 @@ def test_texts_side_by_side_are_scrolled_where_they_are() -> None:
     rows = Patches([changed("modified", "@@ -1 +1 @@\n-0123456789abc\n+0123456789def\n")], 12, look=look)
     assert "".join(text for text, _ in rows[2].left) == " 1 -0123456… │  1 +0123456…"
     rows.shift = 5
-    assert "".join(text for text, _ in rows[2].left) == " 1 -56789abc │  1 +56789def"
+    assert "".join(text for text, _ in rows[2].left) == " 1 -‹6789abc │  1 +‹6789def"
+
+
+def test_a_sign_says_that_words_are_hidden_at_the_left() -> None:
+    row = strip([("12 ", "gutter"), ("one two", "text")], 12, THEMES["dark"])
+    assert sign_hidden(row, 3, 4).text == "12 one ‹wo  "
+    long = strip([("12 ", "gutter"), ("one", "text")], 22, THEMES["dark"])
+    assert sign_hidden(long, 3, 10).text.rstrip() == "12 one       ‹"
+    assert sign_hidden(long, 3, 10).cell_length == 22
+    blank = strip([("12 ", "gutter"), ("    two", "text")], 12, THEMES["dark"])
+    assert sign_hidden(blank, 3, 4).text == "12     two  "  # only blanks are hidden
+    assert slide([("ab", "text"), ("cde", "name")], 0) == [("ab", "text"), ("cde", "name")]
+    assert slide([("ab", "text"), ("cde", "name")], 2) == [("‹", "name"), ("de", "name")]
+    assert slide([("ab", "text")], 5) == [("‹", "text")]
+    assert slide([("  ", "text"), ("cde", "name")], 2) == [("cde", "name")]
 
 
 @pytest.mark.parametrize("width", [80, 140])
@@ -79,7 +95,7 @@ async def test_numbers_stay_and_texts_begin(wide: str, open_app: Open, width: in
         await opened(pilot, "t", *"wide", "enter")
         await sees(pilot, " 2 x = 1")
         text = await press(pilot, "l")
-        assert " 2  aaaa" in text and "x = 1" not in text
+        assert " 2 ‹aaaa" in text and "x = 1" not in text
         await press(pilot, "h")
         text = await sees(pilot, "history of wide.py", "A wide file")
         row = next(row for row in text.splitlines() if "A wide file" in row)
@@ -105,7 +121,7 @@ async def test_a_search_scrolls_sideways(wide: str, open_app: Open, width: int) 
         await opened(pilot, "t", *"wide", "enter")
         await sees(pilot, " 2 x = 1")
         await press(pilot, "slash", *"thread", "enter")
-        await sees(pilot, "63 aaaa", " thread bbb")
+        await sees(pilot, "63 ‹aaa", " thread bbb")
         await press(pilot, "slash", *"one", "enter")
         await sees(pilot, " 1 one = 1", "esc ends the search")
         await press(pilot, "F", *"needle")
@@ -115,7 +131,7 @@ async def test_a_search_scrolls_sideways(wide: str, open_app: Open, width: int) 
         if width > 100:
             await sees(pilot, " 2 …aaaa")  # the preview begins there as well
         await press(pilot, "enter")
-        await sees(pilot, " 2 aaaa", " needle bbb")
+        await sees(pilot, " 2 ‹aaa", " needle bbb")
         lines = app.screen.query_one("#file", Lines)
         assert lines.searched
         await press(pilot, "escape")

@@ -121,7 +121,7 @@ async def test_what_blocks_a_merge_is_listed_with_the_ways_on(
         assert "M to cancel it" in " ".join(text.replace("│", " ").split())
         assert "blocked" not in text and "needs an approval" not in text  # which is said once
         await press(pilot, "escape")
-        await sees(pilot, "◇ needs review  ◷ signed")
+        await sees(pilot, "◇ needs review  ◷ then merges")
         for size in ((120, 30), (200, 40)):
             await pilot.resize_terminal(*size)
             text = await sees(pilot, "◷ merges when it is approved", "squash, signed by")

@@ -82,7 +82,10 @@ def test_a_row_says_nothing_that_is_not_known(fields: dict[str, Any]) -> None:
 
 def test_a_signed_merge_and_counts_stand_beside_what_is_waited_for() -> None:
     proposal = listed(**NEEDS_REVIEW, checks=Counts(2, 1, 1), auto_merge=Signed("squash"))
-    assert [words for words, _ in waits_for(proposal, "me")] == ["✗ 1 check failed", "◷ signed"]
+    assert [words for words, _ in waits_for(proposal, "me")] == [
+        "✗ 1 check failed",
+        "◷ then merges",
+    ]
     assert [words for words, _ in waits_for(proposal, "me", short=True)] == ["✗ 1 failed", "◷"]
     assert counts_beside(proposal, "me") == []  # the failed check is said already
     approved = listed(checks=Counts(2, 2), reviewers=(asked("bob", "approved"),))

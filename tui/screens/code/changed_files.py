@@ -144,7 +144,8 @@ class ChangedFiles(Differing, ChangedBytes):
 
     def show_changes(self, compare: Compare) -> None:
         """Show these changed files in the tree. The file whose changes were on the screen stays there. If
-        there was none, the changes of the first file that is not marked as seen are shown."""
+        there was none, the changes of the first file that is not marked as seen and has lines to read are
+        shown."""
         current = self._find_shown()
         path = self._path or (current.path if current is not None else "")
         first = not len(self._changes)
@@ -153,7 +154,7 @@ class ChangedFiles(Differing, ChangedBytes):
         self._paint_tree()
         place = self._changes.place_of.get(path)
         if place is None:
-            place = self._next_unseen(-1)
+            place = self._find_first()
         if len(self._changes):
             self.show_file(place or 0)
         else:
@@ -236,6 +237,11 @@ class ChangedFiles(Differing, ChangedBytes):
         place = self._changes.place_of.get(current.path, 0) + 1 if current is not None else 0
         return f"{place} of {count(files, 'file')}, {seen} seen" if files else ""
 
+    def place_words(self) -> str:
+        """Returns which hunk the cursor is in, and how many hunks the file has."""
+        hunk, hunks = self.diff.hunk_position
+        return f"hunk {hunk} of {hunks}" if hunks else ""
+
     def _say_where(self) -> None:
         """Write the name of the file and the position of the cursor into the frames. If there are no frames,
         write them into the line above the changes."""
@@ -253,8 +259,10 @@ class ChangedFiles(Differing, ChangedBytes):
         name: Part = (f" {was}{safe(current.path)}  ", "title")
         counts = counts_of(current)
         words = f"{sign_of(current)[0]}{name[0]}{''.join(text for text, _ in counts)}{seen[0]}"
-        hunk, hunks = diff.hunk_position
-        diff.name_frame(words, f"hunk {hunk} of {hunks}" if hunks else "")
+        where = self.place_words()
+        diff.name_frame(words, where)
+        if self.lines is diff and not where.startswith("hunk"):
+            position = where or position
         rule: Part = ("── ", "line")
         self.query_one("#file", Line).put(
             (rule, sign_of(current), name, *counts, seen), ((position, "dim"), (" ──", "line"))
@@ -314,6 +322,15 @@ class ChangedFiles(Differing, ChangedBytes):
         else:
             self._covers = not self._covers
         self._show_pane(self.listing if self.beside or self._covers else self.diff)
+
+    def show_diff(self) -> None:
+        """Move the focus to the changes, and show all lines of the file in them."""
+        file = self._find_shown()
+        if not self.diff.has_focus:
+            self._covers = False
+            self._show_pane(self.diff)
+            if file is not None and file != self.diff.files[0]:
+                self.diff.show_files([file])
 
     def _show_pane(self, lines: Lines) -> None:
         self.place()
@@ -422,10 +439,19 @@ class ChangedFiles(Differing, ChangedBytes):
     def _next_unseen(self, place: int) -> int | None:
         """Returns the place of the next file after `place` that is not marked as seen. The search continues
         at the first file after the last one. Returns None if all files are marked."""
-        seen = self.seen_paths
         count = len(self._changes)
         around = ((place + step) % count for step in range(1, count + 1))
-        return next((at for at in around if self._changes.file(at).path not in seen), None)
+        return next((at for at in around if not self._is_seen(at)), None)
+
+    def _find_first(self) -> int | None:
+        """Returns the place of the file that is shown first: the first one that is not marked as seen and has
+        lines to read, not bytes. If there is none, returns the place of the first one that is not marked."""
+        unseen = [place for place in range(len(self._changes)) if not self._is_seen(place)]
+        texts = (place for place in unseen if self._changes.file(place).patch)
+        return next(texts, unseen[0] if unseen else None)
+
+    def _is_seen(self, place: int) -> bool:
+        return self._changes.file(place).path in self.seen_paths
 
     def do_seen(self) -> None:
         """Mark the file on the screen as seen or, if it is marked already, as not seen. If the cursor of the

@@ -31,10 +31,10 @@ def subject_of(seal: SealSummary) -> Part:
 
 def signature(fault: str | None) -> Row:
     """Returns parts that say whether the signature of a seal is valid. `fault`: the reason why it is invalid,
-    "" if it is valid. Returns () for None, which means that it was not checked yet."""
+    "" if it is valid, None if it was not checked yet."""
     if fault is None:
-        return ()
-    return (("✗ does not verify  ", "bad"),) if fault else (("✓ signed  ", "good"),)
+        return (("signature not checked yet  ", "dim"),)
+    return (("✗ signature does not verify  ", "bad"),) if fault else (("✓ signature verified  ", "good"),)
 
 
 def counts(compare: Compare) -> Row:

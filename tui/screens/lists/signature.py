@@ -12,4 +12,4 @@ def signature(repo_id: str, release: Release) -> Part:
     the version, the seal and the files."""
     if fault_of(repo_id, release) is not None:
         return "signature does not verify", "bad"
-    return ("signed", "good") if release.publication.signed else ("unsigned", "dim")
+    return ("signed", "good") if release.publication.signed else ("not signed", "dim")

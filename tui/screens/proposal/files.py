@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
-from localstore.core.model.thread import Thread
+from localstore.core.model.thread import State, Thread
 from localstore.core.words import count
 from tui import contents
 from tui.actions import Action
@@ -27,7 +27,11 @@ from tui.widgets.patch import NotedRows
 THREADS = (
     Action("next_thread", ("right_square_bracket",), "next thread", footer=True),
     Action("previous_thread", ("left_square_bracket",), "previous thread"),
+    Action("next_resolved", ("right_parenthesis",), "next resolved thread"),
+    Action("previous_resolved", ("left_parenthesis",), "previous resolved thread"),
 )
+
+LINES_GONE = "the lines that were commented on are not among the changes"
 
 
 def _spell_lines(span: Span) -> str:
@@ -48,8 +52,11 @@ class Files(ChangedFiles, Remarking):
         Action("merge", ("M",), "merge", "svc pr merge {n}", "signed_in", right="proposal.merge_prepare"),
     )
 
-    def __init__(self, repo: Repo, proposal: Proposal, path: str = "") -> None:
+    def __init__(self, repo: Repo, proposal: Proposal, path: str = "", thread: str = "") -> None:
+        """Makes the screen. `path`: the file whose changes are shown first, "" for the first that is not
+        seen. `thread`: the id of the thread in it that the cursor goes to, "" for none."""
         super().__init__(repo, path)
+        self._goal = thread  # until it is shown
         self._one = proposal
         self._texts = Texts(self, self.paint_notes)
         self._seen: SeenFiles | None = None
@@ -82,8 +89,9 @@ class Files(ChangedFiles, Remarking):
             return ("unfold" if is_folded else "fold") if is_resolved else ""
         label = super().label_of(action)
         if action.id in ("next_thread", "previous_thread"):
-            has_room = self.app.size.width >= TWO_PANES or isinstance(self.diff.key, Note)
-            return label if self._threads and has_room else ""
+            return label if self._threads else ""
+        if action.id == "seen" and self.app.size.width < TWO_PANES:
+            return "" if self.diff.has_focus and isinstance(self.diff.key, Note) else label
         return self.remark_label(action.id, label) if label and action.id in REMARKED else label
 
     def whole_diff(self) -> str:
@@ -162,6 +170,20 @@ class Files(ChangedFiles, Remarking):
 
     def _paint(self, compare: Compare, at: float) -> None:
         self.show_changes(compare)
+        self._go_to_goal()
+
+    def _go_to_goal(self) -> None:
+        """Go to the thread that the screen was opened for, once its file is shown. A resolved one is
+        unfolded. If the user has moved the cursor before, do nothing."""
+        if not self._goal or self._threads is None or not self.diff.files:
+            return
+        goal, self._goal = self._goal, ""
+        if self.svc.key_at > self._opened_at:
+            return
+        self._unfolded.add(goal)
+        self.paint_notes()
+        self.show_diff()
+        self._go_to_thread(goal)
 
     def prepare_changes(self, compare: Compare) -> None:
         if self._seen is not None:
@@ -173,6 +195,7 @@ class Files(ChangedFiles, Remarking):
         self.show_frame()
         self.paint_notes()
         self._paint_tree()
+        self._go_to_goal()
 
     def paint_notes(self) -> None:
         if self._threads is None:
@@ -185,17 +208,28 @@ class Files(ChangedFiles, Remarking):
         ]
         before = self.diff.key
         self.diff.show_notes(
-            lambda rooms: notes(listed, self._texts.rows, self.svc.clock(), rooms, self._unfolded)
+            lambda rooms: notes(
+                listed, self._texts.rows, self.svc.clock(), rooms, self._unfolded, self._replaced_lines
+            )
         )
         if isinstance(before, Note) and self.diff.key != before:
             self._go_to_thread(before.thread)  # its row may be gone, because the thread was folded
+
+    def _replaced_lines(self, thread: Thread) -> Sequence[str]:
+        """Returns the lines that the suggestion of a thread replaces. Returns () if they are not among the
+        changes of the file on the screen."""
+        at = thread.place
+        is_loaded = at is not None and any(file.path == at.path for file in self.diff.files)
+        if at is None or not is_loaded or thread.suggestion is None or thread.suggestion.applied_seal:
+            return ()
+        return self.diff.texts(at.path, thread.side, at.start, at.end)
 
     def _go_to_thread(self, thread_id: str) -> bool:
         """Move the cursor to the first row of a thread. Returns False if the file on the screen does not have
         it."""
         place = next((place for place, of in self._list_places() if of == thread_id), None)
         if place is not None:
-            self.diff.go(place)
+            self._show_thread(place)
         return place is not None
 
     def _list_places(self) -> list[tuple[int, str]]:
@@ -220,50 +254,102 @@ class Files(ChangedFiles, Remarking):
             self.show_keys()
 
     def do_next_thread(self) -> None:
-        self._step_thread(1)
+        self._step_thread(1, self._stepped_state())
 
     def do_previous_thread(self) -> None:
-        self._step_thread(-1)
+        self._step_thread(-1, self._stepped_state())
 
-    def _step_thread(self, step: int) -> None:
-        """Go to the next thread, or with `step` −1 to the previous one. The other files follow the one on the
-        screen, and the first follows the last."""
-        if not self._threads:
-            self.tell("there are no comments on lines")
+    def do_next_resolved(self) -> None:
+        self._step_thread(1, "resolved")
+
+    def do_previous_resolved(self) -> None:
+        self._step_thread(-1, "resolved")
+
+    def _stepped_state(self) -> State:
+        """Returns the state of the threads that `]` and `[` go to: the resolved ones if none is open."""
+        return "open" if self.open_threads() else "resolved"
+
+    def _step_thread(self, step: int, state: State) -> None:
+        """Go to the next thread in this state, or with `step` −1 to the previous one. The other files follow
+        the one on the screen, and the first follows the last."""
+        threads = self._find_threads(state)
+        if not threads:
+            resolved = any(thread.state == "resolved" for thread in self._threads or ())
+            none = "no thread is resolved" if state == "resolved" and not resolved else LINES_GONE
+            self.tell(none if self._threads else "there are no comments on lines")
             return
-        self.set_focus(self.diff)
-        key, cursor = self.diff.key, self.diff.cursor
-        current = key.thread if isinstance(key, Note) else ""
-        ahead = [place for place, thread in self._list_places() if thread != current]
-        ahead = [place for place in ahead if (place - cursor) * step > 0]
+        self.show_diff()
+        cursor, current = self.diff.cursor, self.thread_here()
+        ahead = [
+            place
+            for place, thread in self._list_places()
+            if thread in threads and (current is None or thread != current.id) and (place - cursor) * step > 0
+        ]
         if ahead:
             self._show_thread(min(ahead) if step > 0 else max(ahead))
             return
-        current_file = self._find_shown()
-        begin = self._changes.place_of.get(current_file.path, 0) if current_file is not None else 0
+        before = self._find_shown()
+        begin = self._changes.place_of.get(before.path, 0) if before is not None else 0
         count = len(self._changes)
-        paths = {thread.place.path for thread in self._threads if thread.place is not None}
+        paths = {thread.place.path for thread in threads.values() if thread.place is not None}
         for away in range(1, count + 1):
             place = (begin + away * step) % count
             if self._changes.file(place).path not in paths:
                 continue
             if away < count:
                 self.show_file(place)
-            places = [row for row, _ in self._list_places()]
-            if places:
-                self._show_thread(places[0] if step > 0 else places[-1])
+            rows = [row for row, thread in self._list_places() if thread in threads]
+            if rows:
+                self._show_thread(rows[0] if step > 0 else rows[-1])
+                self._tell_of_turn(step, state, (place - begin) * step <= 0, current)
                 return
-        self.tell("the lines that were commented on are not among the changes")
+        self.show_file(begin)
+        self.tell(LINES_GONE)
+
+    def _tell_of_turn(self, step: int, state: State, turned: bool, before: Thread | None) -> None:
+        """Say that the first thread follows the last one, if a step went from the one to the other. `turned`:
+        the step went to a file that is not ahead. `before`: the thread that the cursor was on."""
+        now = self.thread_here()
+        many = len(self._find_threads(state))
+        if not turned or now is None:
+            return
+        if before is not None and now.id == before.id:
+            self.tell(f"this is the only {state} thread")
+        elif many > 1:
+            again = " again" if before is not None else ""
+            self.tell(f"the {'first' if step > 0 else 'last'} of {many} {state} threads{again}")
+
+    def _find_threads(self, state: State) -> dict[str, Thread]:
+        """Returns the threads in this state whose lines are in one of the changed files, by id."""
+        return {
+            thread.id: thread
+            for thread in self._threads or ()
+            if thread.state == state
+            and thread.place is not None
+            and thread.place.path in self._changes.place_of
+        }
 
     def _show_thread(self, place: int) -> None:
-        """Put the cursor on the first row of a thread, and scroll until its last row is visible, too."""
-        rows, last = self.diff.rows, place
-        first = rows[place].key
-        thread = first.thread if isinstance(first, Note) else ""
-        while last + 1 < len(rows) and isinstance(key := rows[last + 1].key, Note) and key.thread == thread:
-            last += 1
-        self.diff.go(last, -1)
+        """Put the cursor on the first row of a thread, and scroll until all of it is visible."""
         self.diff.go(place)
+        self.diff.show_note()
+
+    def place_words(self) -> str:
+        """Returns which thread the cursor is on, and among how many. Without a thread under the cursor,
+        returns which hunk it is in."""
+        thread = self.thread_here()
+        if thread is None or thread.place is None:
+            return super().place_words()
+        threads = self._find_threads(thread.state)
+        own = [id for _, id in self._list_places() if id in threads]
+        file = self._changes.place_of.get(thread.place.path, 0)
+        before = sum(
+            self._changes.place_of[other.place.path] < file
+            for other in threads.values()
+            if other.place is not None
+        )
+        number = before + (own.index(thread.id) if thread.id in own else 0) + 1
+        return f"{thread.state} thread {number} of {len(threads)}"
 
     def open_threads(self) -> Mapping[str, int]:
         """Returns the present number of open threads in each file, by path."""

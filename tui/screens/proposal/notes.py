@@ -37,11 +37,13 @@ def notes(
     now: float,
     rooms: Rooms,
     unfolded: Container[str] = (),
+    replaced: Callable[[Thread], Sequence[str]] = lambda thread: (),
 ) -> dict[Spot, list[Item]]:
     """Returns the rows of the threads, by the line below which they are shown. That is the last line that a
     thread is about, on the old or the new side. `rows_of`: the Markdown texts of the screen, which make the
     rows of comments. `rooms`: the columns for the rows on each side. `unfolded`: ids of the resolved threads
-    that are shown as cards all the same."""
+    that are shown as cards all the same. `replaced`: returns the lines that the suggestion of a thread
+    replaces."""
     items_by_spot: dict[Spot, list[Item]] = {}
     for thread in threads_of_proposal:
         at = thread.place
@@ -51,7 +53,7 @@ def notes(
         rows = (
             _fold_thread(thread, room, now)
             if thread.state == "resolved" and thread.id not in unfolded
-            else _card(thread, rows_of, now, room)
+            else _card(thread, rows_of, now, room, replaced(thread))
         )
         items = [Item(Note(thread.id, place, of), parts) for place, (of, parts) in enumerate(rows)]
         items_by_spot.setdefault(Spot(at.path, thread.side, at.end), []).extend(items)
@@ -82,7 +84,7 @@ def _fold_thread(thread: Thread, room: Room, now: float) -> list[Line]:
     return [(first.id if first else "", ((" " * room.left, "text"), *parts))]
 
 
-def _card(thread: Thread, rows_of: Texts, now: float, room: Room) -> list[Line]:
+def _card(thread: Thread, rows_of: Texts, now: float, room: Room, replaced: Sequence[str] = ()) -> list[Line]:
     role = "warn" if thread.draft else "line" if thread.state == "resolved" else "accent"
     inside = room.width - FRAME
     last = thread.comments[-1].id if thread.comments else ""
@@ -91,24 +93,31 @@ def _card(thread: Thread, rows_of: Texts, now: float, room: Room) -> list[Line]:
     )
     title = fit((head,), room.width - 2)
     used = sum(cell_len(text) for text, _ in title)
-    rows: list[Line] = [("", (("╭", role), *title, ("─" * (room.width - 2 - used) + "╮", role)))]
+    first = thread.comments[0].id if thread.comments else ""
+    rows: list[Line] = [(first, (("╭", role), *title, ("─" * (room.width - 2 - used) + "╮", role)))]
 
     def add(comment: str, parts: Sequence[Part]) -> None:
         fitting = fit(parts, inside)
         rest = " " * (inside - sum(cell_len(text) for text, _ in fitting))
         rows.append((comment, (("│ ", role), *fitting, (f"{rest} │", role))))
 
-    if thread.suggestion is not None:
-        applied = "these lines are applied" if thread.suggestion.applied_seal else "suggests"
-        add("", ((applied, "dim"),))
-        for line in thread.suggestion.text.split("\n"):
-            add("", ((f"+ {safe(line)}", "add"),))
-    for comment in thread.comments:
+    def add_suggestion(comment: str, text: str, *, applied: bool) -> None:
+        add(comment, (("✓ applied" if applied else "suggests", "good" if applied else "dim"),))
+        for line in replaced:
+            add(comment, ((f"- {safe(line)}", "delete"),))
+        for line in text.split("\n"):
+            add(comment, ((f"+ {safe(line)}", "add"),))
+
+    for place, comment in enumerate(thread.comments):
         who = f"@{safe(comment.author.handle or '?')} "
         when = ago(comment.created_at, now) + (" · waits" if comment.draft and not thread.draft else "")
         add(comment.id, ((who, "person"), (when, "dim")))
         for row in rows_of(comment.body, inside):
             add(comment.id, row.parts)
+        if place == 0 and thread.suggestion is not None:
+            add_suggestion(
+                comment.id, thread.suggestion.text, applied=thread.suggestion.applied_seal is not None
+            )
     rows.append((last, (("╰" + "─" * (room.width - 2) + "╯", role),)))
     blank: Part = (" " * room.left, "text")
     return [(comment, (blank, *parts)) for comment, parts in rows]

@@ -12,6 +12,7 @@ from localstore.core.model.thread import State, Thread, ThreadComment, ThreadCre
 from localstore.core.paths import terminal_safe
 from tui.actions import Action
 from tui.drafts import name_draft
+from tui.screens.base import TWO_PANES
 from tui.screens.command.output import DONE
 from tui.screens.proposal.notes import Note
 from tui.screens.proposal.review import Reviewing, waiting
@@ -75,12 +76,13 @@ class Remarking(Reviewing):
         if not self.diff.has_focus:
             return ""
         if not isinstance(key, Note):
-            return label if id in ("comment", "suggest") else ""
+            short = {"comment": "comment", "suggest": "suggest"}.get(id, "")
+            return label if short and self.app.size.width >= TWO_PANES else short
         thread = next((it for it in self._threads or () if it.id == key.thread), None)
         if id == "apply":
             can = thread is not None and thread.suggestion is not None and not thread.suggestion.applied_seal
-            return label if can else ""
-        labels = {"comment": "answer", "suggest": "", "edit_comment": label}
+            return "apply" if can else ""
+        labels = {"comment": "answer", "suggest": "", "edit_comment": "edit"}
         labels["resolve"] = "resolve" if thread is None or thread.state == "open" else "reopen"
         return labels[id]
 

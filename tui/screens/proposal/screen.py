@@ -42,6 +42,7 @@ from tui.screens.talk.previews import first_left, reviewer_line
 from tui.screens.talk.talk import Listed, Talk, Timed
 from tui.text import Part, ago, fold, safe
 from tui.texts import first_words, item
+from tui.widgets.hunks import SIGNS, texts
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ SAID: dict[str, Part] = {
 }
 Row = tuple[Part, ...]
 NAME = 10  # columns of the name of a fact
+QUOTED_MAX = 256 * 1024  # characters of the changes of a file in which quoted lines are looked for
 
 
 def _action(id: str, key: str, label: str, command: str, right: str, footer: bool = False) -> Action:
@@ -90,9 +92,14 @@ class ProposalScreen(Reviewing, Talk):
         self._checks: SealChecks | None = None
         self._files: list[ChangedFile] = []
         self._threads: list[Thread] = []
+        self._quoted: dict[str, Row] = {}  # the lines that threads are about, by the id of the thread
 
     def label_of(self, action: Action) -> str:
         label, proposal = super().label_of(action), self.one
+        if label and action.id == "open":
+            key = self.lines.key if self.lines is not None else None
+            is_event = isinstance(key, tuple) and key[0] == "event" and bool(key[1])
+            return "its thread" if is_event else label
         if proposal is None or not label:
             return label
         if action.id in ("approve", "changes", "merge", "draft") and proposal.state != "open":
@@ -166,6 +173,7 @@ class ProposalScreen(Reviewing, Talk):
 
     def _paint_threads(self, threads: list[Thread], at: float) -> None:
         self._threads = threads
+        self._quoted.clear()
         self.paint()
 
     def _paint_checks(self, checks: SealChecks, at: float) -> None:
@@ -174,6 +182,7 @@ class ProposalScreen(Reviewing, Talk):
 
     def _paint_files(self, comparison: Compare, at: float) -> None:
         self._files = comparison.files
+        self._quoted.clear()
         self.paint()
 
     def queue_changed(self) -> None:
@@ -354,13 +363,45 @@ class ProposalScreen(Reviewing, Talk):
             talk.append(Timed(review.created_at, items, is_line))
         return talk
 
+    def line_of(self, thread: Thread) -> Row:
+        row = self._quoted.get(thread.id)
+        if row is None:
+            row = self._quoted[thread.id] = self._find_line(thread)
+        return row
+
+    def _find_line(self, thread: Thread) -> Row:
+        """Returns the first line with text that a thread is about, from the changes of its file. Returns ()
+        if they do not have it, or if they are large."""
+        at = thread.place
+        patch = next((file for file in self._files if at is not None and file.path == at.path), None)
+        if at is None or patch is None or len(patch.patch or "") > QUOTED_MAX:
+            return ()
+        for line in texts(patch):
+            number = line.old if thread.side == "old" else line.new
+            if at.start <= number <= at.end and line.text.strip():
+                mark = "text" if line.kind == "text" else f"{line.kind}_mark"
+                return (
+                    (f"{number:>4} ", "gutter"),
+                    (f"{SIGNS[line.kind]} ", mark),
+                    (safe(line.text.strip()), "dim"),
+                )
+        return ()
+
     # --- what one can do
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        if self.one is not None:
-            key = event.key
-            path = key[1] if isinstance(key, tuple) and key[0] in ("file", "event") else ""
-            self.app.push_screen(Files(self.repo, self.one, str(path)))
+        if self.one is None:
+            return
+        key, path, thread = event.key, "", ""
+        if isinstance(key, tuple) and key[0] in ("file", "event"):
+            path = str(key[1])
+            thread = self._thread_of(key[2]) if key[0] == "event" else ""
+        self.app.push_screen(Files(self.repo, self.one, path, thread))
+
+    def _thread_of(self, event: int) -> str:
+        """Returns the id of the thread that an event of the talk is about. Returns "" if it is about none."""
+        happened = list_happened(self.timeline, self.one, self._threads)
+        return next((it.thread.id for it in happened if it.id == event and it.thread is not None), "")
 
     def get_proposal(self) -> Proposal | None:
         return self.one

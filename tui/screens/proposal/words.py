@@ -192,9 +192,8 @@ def waits_for(proposal: ListedProposal, account: str, short: bool = False) -> li
     if standing is not None and standing.role == "bad" and account in _find_asked(proposal):
         parts.append(("◆ review" if short else "◆ your review", "accent"))
     if proposal.auto_merge is not None and proposal.state == "open":
-        parts.append(
-            (WAITS if short else f"{WAITS} signed" if parts else f"{WAITS} merges by itself", "warn")
-        )
+        words = f"{WAITS} then merges" if parts else f"{WAITS} merges by itself"
+        parts.append((WAITS if short else words, "warn"))
     return parts
 
 

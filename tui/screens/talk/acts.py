@@ -185,7 +185,9 @@ class Acts(Mixed):
             return
 
         def entitle(text: str) -> None:
-            if text.strip() and text.strip() != item.title:
+            if not text.strip():
+                self.front.say(f"a title has words; #{about.number} keeps the one it has", "warn")
+            elif text.strip() != item.title:
                 self.patch_one(about, title=text.strip())
 
         self.front.ask(f"title of #{about.number}", entitle, value=item.title)

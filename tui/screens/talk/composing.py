@@ -237,8 +237,7 @@ class Composing(CardPanes, Card):
         delete the draft. If a value is wrong, the form stays open and says so. `path`: the parameters of the
         endpoint's path other than the repository."""
         if not self.value(self.TITLE).strip():
-            article = "an" if self.NOUN[:1] in "aeiou" else "a"
-            self.say(f"{article} {self.NOUN} needs a {self.TITLE}", "warn")
+            self._say_untitled()
             return
         why = fault_of(body, values)
         if why:
@@ -305,6 +304,10 @@ class Composing(CardPanes, Card):
     def ask_title(self) -> None:
         def done(text: str) -> None:
             self.put(self.TITLE, text.strip())
+            if not text.strip():
+                self.ask_title()
+                self._say_untitled()
+                return
             self.listed.go_to(self.TEXT)
             if self.IS_NEW:
                 self._write()
@@ -313,6 +316,10 @@ class Composing(CardPanes, Card):
         self.ask_in_row(
             self.TITLE, words, done, lambda text: self.put(self.TITLE, text), self.value(self.TITLE)
         )
+
+    def _say_untitled(self) -> None:
+        article = "an" if self.NOUN[:1] in "aeiou" else "a"
+        self.say(f"{article} {self.NOUN} needs a {self.TITLE}", "warn")
 
     def ask_in_row(
         self,

@@ -148,7 +148,9 @@ class IssueScreen(Talk):
         rows += self.text_rows(issue.body) if issue.body.strip() else [(("no text", "dim"),)]
         rows += self.reaction_rows(issue.reactions)
         items = [item(place, row) for place, row in enumerate(rows)]
-        items += self.in_order([*self.timed_comments(), *self.timed_lines(list_happened(self.timeline))])
+        items += self.in_order(
+            [*self.timed_comments(), *self.timed_lines(list_happened(self.timeline, issue))]
+        )
         items += [item(("queued", place), row) for place, row in enumerate(self.queued_rows())]
         self.show_talk(self.query_one("#issue", Lines), items)
         self.show_facts(self.people_rows(issue))

@@ -19,6 +19,8 @@ from localstore.core.model.issue import (
 )
 from localstore.core.model.proposal import Proposal, TimelineItem
 from localstore.core.model.repo import Repo
+from localstore.core.model.thread import Thread
+from localstore.core.words import first_line
 from svc.flows.happened import Happened
 from svc.flows.place.rights import refusal
 from tui import contents
@@ -33,7 +35,7 @@ from tui.screens.talk.acts import DRAFTED, About, Acts, Noun, has_draft
 from tui.screens.talk.mentions import Name, known_names
 from tui.screens.talk.previews import Colours, colours_of, label_parts, people_facts
 from tui.text import Part, ago, fold, safe
-from tui.texts import Texts, item
+from tui.texts import Texts, first_words, item
 from tui.widgets.lines import Item, Lines, sequence
 from tui.wording import UNSEEN
 
@@ -225,15 +227,40 @@ class Talk(Acts, WithFacts, LeadsToTabs):
             self.paint()
 
     def timed_lines(self, happened: Sequence[Happened]) -> list[Timed]:
-        """Returns what happened as lines of the talk."""
+        """Returns what happened as lines of the talk. Below a comment on lines of files stand the line that
+        it is about, and its first words."""
         lines: list[Timed] = []
         for event in happened:
             words: list[Part] = [(f"{event.sign} ", event.tone), (safe(event.words), "text")]
             who: list[Part] = [(f"@{safe(event.who)} ", "person")] if event.who else []
             when: Part = (f" · {ago(event.at, self.svc.clock())}", "dim")
             key = "event", event.path, event.id
-            lines.append(Timed(event.at, [Item(key, (("── ", "line"), *who, *words, when))], is_line=True))
+            quoted = self._quote(event)
+            rows = [(("── ", "line"), *who, *words, when), *quoted]
+            items = [
+                Item((*key, place) if place else key, row, fixed=len(row) if place else 0)
+                for place, row in enumerate(rows)
+            ]
+            lines.append(Timed(event.at, items, is_line=True))
         return lines
+
+    def _quote(self, event: Happened) -> list[tuple[Part, ...]]:
+        """Returns the rows below an event about a thread: the line of the file, if the thread began then, and
+        the first words of the comment."""
+        thread, comment = event.thread, event.comment
+        if thread is None or comment is None:
+            return []
+        indent: Part = ("   ", "text")
+        code = self.line_of(thread) if comment is thread.comments[0] else ()
+        rows: list[tuple[Part, ...]] = [(indent, *code)] if code else []
+        first = first_words(comment.body)
+        more = " …" if comment.body.strip() != first_line(comment.body).strip() else ""
+        return [*rows, (indent, (safe(first), "text"), (more, "dim"))] if first else rows
+
+    def line_of(self, thread: Thread) -> tuple[Part, ...]:
+        """Returns the line of the file that a thread is about, as parts with its number. Returns () if it is
+        unknown, as it is in this class. The screen of a proposal overrides this."""
+        return ()
 
     def timed_comments(self) -> list[Timed]:
         return [Timed(comment.created_at, self.comment_items(comment)) for comment in self.comments]

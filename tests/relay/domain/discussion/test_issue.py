@@ -41,6 +41,27 @@ def test_a_refused_issue_takes_no_number(world: Tracker) -> None:
     assert ok(world.http.post(f"{other.url}/issues", json={"title": "x"}))["number"] == 1
 
 
+def test_the_timeline_names_who_was_assigned_and_the_labels(world: Tracker) -> None:
+    world.label("bug")
+    world.open(labels=["bug"], assignees=["@me"])
+    one = f"{world.issues}/1"
+    ok(world.http.patch(one, json={"remove_assignees": ["@me"], "remove_labels": ["bug"]}))
+    events = ok(world.http.get(f"{one}/timeline", params={"limit": 2}))
+    items, query = events["items"], {"limit": 2, "cursor": events["next_cursor"]}
+    while query["cursor"]:
+        events = ok(world.http.get(f"{one}/timeline", params=query))
+        items, query["cursor"] = items + events["items"], events["next_cursor"]
+    said = {item["kind"]: (item["person"], item["data"].get("name")) for item in items}
+    me = {"id": world.who.id, "handle": world.who.handle, "kind": "user"}
+    assert said == {
+        "issue.create": (None, None),
+        "issue.label": (None, "bug"),
+        "issue.assign": (me, None),
+        "issue.unlabel": (None, "bug"),
+        "issue.unassign": (me, None),
+    }
+
+
 # --- what it is, and what it may be
 
 

@@ -138,6 +138,13 @@ def test_reviewers_are_asked_and_asked_again(world: Proposing) -> None:
     ok(world.patch(add_reviewers=[other.handle]))
     assert len(ok(world.patch(remove_reviewers=[other.handle]))["reviewers"]) == 1
     kinds = world.timeline()
+    asked_again = [
+        (one["kind"], one["person"]["handle"])
+        for one in ok(world.http.get(f"{world.repo.url}/issues/1/timeline"))["items"]
+        if one["kind"] in ("review.request", "review.unrequest")
+    ]
+    assert asked_again[-1] == ("review.unrequest", other.handle)  # who is no reviewer any more
+    assert asked_again[0] == ("review.request", who.handle)
     assert kinds.count("review.request") == 3
     assert kinds.count("review.unrequest") == 2
     for handle in ("nobody-here", world.who.handle):
