@@ -166,6 +166,13 @@ class RoundOwner:
         """Whether another process waits for the folder."""
         return self._copy is not None and lock.is_wanted(self._copy.record / "lock")
 
+    def is_changed(self) -> bool:
+        """Whether another process has written to the record since the last round. Ask this between rounds; it
+        takes microseconds."""
+        return (
+            self._version is not None and self._copy is not None and self._copy.db.version() != self._version
+        )
+
     def bind_again(self) -> None:
         """Call `bind` before the next round, because the user may have got or lost rights."""
         self._bound = None

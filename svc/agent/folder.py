@@ -43,6 +43,7 @@ from svc.http.bounds import Cancel, Deadline, within
 
 PAUSED: tuple[Light, str] = ("offline", "paused")
 REQUEST_SECONDS = 60.0  # for one round's requests
+LOOK = 3.0  # seconds between two looks at whether a command wrote to the record
 HEADS = ("seal.create", "ref.update", "ref.delete")
 
 
@@ -75,7 +76,7 @@ class WatchedFolder:
         self._texts = OpenTexts(self._state)
         self._rounds = FolderRounds(self._state, self._texts, self._join_line)
         self._inbox: queue.SimpleQueue[FolderMessage] = queue.SimpleQueue()
-        self._walk_at = 0.0
+        self._walk_at = self._look_at = 0.0
         self._cancel, self._requests = Cancel(), Cancel()  # of the folder, of this round
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"folder {root.name}")
         self._thread.start()
@@ -218,7 +219,7 @@ class WatchedFolder:
     def _seconds_until_due(self) -> float:
         """Return how many seconds the thread may wait for a message before the next scheduled work is due."""
         now, state = time.monotonic(), self._state
-        moments = [self._walk_at, *self._texts.moments()]
+        moments = [self._walk_at, self._look_at, *self._texts.moments()]
         if state.due.waiting:
             moments.append(state.due.look_at)
         if state.connection.reopen_at:
@@ -247,6 +248,9 @@ class WatchedFolder:
         if now >= self._walk_at and state.detector is not None:
             self._walk_at = now + state.detector.walk_seconds
             state.saves.record_changed_below("", now - 1)
+        if now >= self._look_at:  # a killed command leaves updates that nobody else would send
+            self._look_at = now + LOOK
+            state.due.needs_pull = state.due.needs_pull or state.owning.is_changed()
         if state.sending.drop_overdue(now):  # lost by the socket
             self._log(f"{self.root}: no answer to updates in {ANSWER_SECONDS:g} s")
         return None

@@ -51,3 +51,22 @@ def test_a_save_that_waits_for_the_next_try_keeps_no_processor_busy(alice: Svc) 
     assert folder._seconds_until_due() == 0
     folder._state.due.not_before = now + 30
     assert folder._seconds_until_due() > 20
+
+
+def test_what_a_command_recorded_is_looked_at_without_an_event(alice: Svc) -> None:
+    assert alice("repo", "create", "work").code == 0
+    assert alice("repo", "init", f"{os.environ['TEST_HANDLE']}/work").code == 0
+    deaf: Any = lambda *_: None  # noqa: E731
+    folder = WatchedFolder(Path.cwd(), 1, deaf, deaf, deaf, deaf, paused=True)
+    folder.stop()
+    folder.join(30)
+    state = folder._state
+    with state.owning.round():
+        state.due.needs_pull = False
+    for expected in (False, True):
+        folder._look_at = 0.0
+        folder._take_messages(0.0)
+        assert state.due.needs_pull is expected
+        Path("a.txt").write_text("new\n")
+        assert alice("status").code == 0
+    state.owning.close()
