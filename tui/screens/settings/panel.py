@@ -128,7 +128,7 @@ class Panel:
         from tui.screens.choose import Choose
 
         signs: dict[str, Part] = {name: ("● " if name == now else "  ", "good") for name in names if now}
-        items = [Item(name, (signs.get(name, ("", "text")), (safe(name), "text"))) for name in names]
+        items = [Item(name, (signs.get(name, ("", "text")), (safe(name), "text")), gives=1) for name in names]
         self.of.app.push_screen(Choose(what, items, chosen, now))
 
     def confirm(self, words: str, then: Callable[[], None]) -> None:
@@ -186,7 +186,7 @@ class FormPanel(Panel):
 
         names = [*now, *(option for option in self.options(name) if option not in now)]
         items = [
-            Item(option, (("✓ " if option in now else "  ", "good"), (safe(option), "text")))
+            Item(option, (("✓ " if option in now else "  ", "good"), (safe(option), "text")), gives=1)
             for option in names
         ]
         self.of.app.push_screen(Choose(self.form.fields[name].label, items, chosen))
