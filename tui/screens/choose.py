@@ -249,9 +249,7 @@ class ChooseRepo(Choose):
         in_folder: Part = ("here  " if repo.id == self.svc.place.repo_id else "", "accent")
         about: Part = (safe(repo.description) or repo.kind, "dim")
         when: Part = (f" {brief(repo.updated_at, self.svc.clock())} ", "dim")
-        return Item(
-            repo.id, ((name, "text"), sign, in_folder, archived, about), (when,), repo.full_name
-        )
+        return Item(repo.id, ((name, "text"), sign, in_folder, archived, about), (when,), repo.full_name)
 
     def _say_position(self) -> None:
         """Write into the frame where the cursor is among the repositories, also if all of them are

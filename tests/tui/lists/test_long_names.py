@@ -1,4 +1,4 @@
-"""Names that are longer than their place: they keep their end, and stay apart from what stands beside them."""
+"""Names that are longer than their place keep their end, and stay apart from what stands beside them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ def test_a_name_gives_way_to_what_stands_beside_it(width: int) -> None:
     assert give_way(left, 1, right, 120) == left
 
 
-async def test_ends_are_shown(
-    project: str, alice: Svc, open_app: Callable[..., SvcApp]
-) -> None:
+async def test_ends_are_shown(project: str, alice: Svc, open_app: Callable[..., SvcApp]) -> None:
     for end in ("1", "2"):
         assert alice("repo", "create", f"{LONG}-{end}").code == 0
         assert alice("repo", "branch", f"{LONG}-{end}", "-R", project).code == 0
