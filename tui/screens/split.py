@@ -15,14 +15,16 @@ from tui.actions import Action
 from tui.screens.base import FACTS_BESIDE, THREE_PANES, TWO_PANES, Base
 from tui.screens.facts import FRAME, Facts, wrap_facts
 from tui.screens.view import View
-from tui.text import Part, safe
+from tui.text import Part, columns, safe
 from tui.texts import Texts, beginning, item
-from tui.theme import css_colour
-from tui.widgets.framed import draw_frame
+from tui.theme import THEMES, css_colour
+from tui.widgets.framed import Framed, draw_frame
 from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.strips import strip
 
 if TYPE_CHECKING:
     from textual.geometry import Size
+    from textual.strip import Strip
     from textual.widget import Widget
 
     from tui.asked import AskedApp
@@ -78,6 +80,27 @@ class Preview(Lines):
         self.post_message(self.Scrolled())
 
 
+class Below(Framed):
+    """A line with a title, and below it a few rows that say more about the row under the cursor. It is no
+    list, so that it never gets the focus."""
+
+    DEFAULT_CSS = "Below { padding: 0 1; }"
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._rows: tuple[tuple[Part, ...], ...] = ()
+
+    def put(self, rows: Sequence[tuple[Part, ...]]) -> None:
+        """Show these rows, as far as they fit."""
+        self._rows = tuple(rows)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        styles = THEMES[getattr(self.app, "colours", "terminal")]
+        return strip(columns(self._rows[y] if y < len(self._rows) else (), (), width), width, styles)
+
+
 class Panes(Mixed):
     """A tab or screen with two panes: a list, and the preview of one of its rows. Subclasses set `LIST`, the
     id of the list widget. They define `preview_of(key)`, which requests the data of the preview and then
@@ -119,9 +142,7 @@ class Panes(Mixed):
                 facts.can_focus = facts.display = False
                 yield facts
         if self.BELOW:
-            below = Lines(marked=False, id="below")
-            below.can_focus = False
-            yield below
+            yield Below(id="below")
 
     def on_mount(self) -> None:
         self.place_panes()
@@ -226,10 +247,9 @@ class Panes(Mixed):
             if self.RULED and not self.previews and lines is rows:
                 lines.styles.border_top = ("round", css_colour(self._svc.colours, "line"))
         rows.styles.width = f"{self._share}%" if self.previews else "1fr"
-        for below in self.query("#below").results(Lines):
+        for below in self.query(Below):
             below.display = self.explains_below
             below.styles.height = self.BELOW + 1
-            below.styles.padding = (0, 1)
             below.styles.border_top = ("round", css_colour(self._svc.colours, "line"))
         for facts in self.query(Facts):
             facts.display = self.facts_shown and not self._lacks_facts
@@ -365,13 +385,13 @@ class Panes(Mixed):
 
     def _show_below(self, key: Hashable | None, title: str, rows: Sequence[Row | tuple[Part, ...]]) -> None:
         """Show these rows below the list, as far as they fit."""
-        below = self.query_one("#below", Lines)
+        below = self.query_one(Below)
         self._previewed = key
         content = (tuple(rows), self.app.size)
         below.name_rule(title, "", self.app.size.width)
         if content != self._made:
             self._made = content
-            below.show(sequence([item(None, row) for row in rows]))
+            below.put([item(None, row).left for row in rows])
 
     def _show_facts(self, facts: Sequence[Item]) -> None:
         for pane in self.query(Facts):
