@@ -162,7 +162,7 @@ def shorten(text: str, width: int) -> str:
     cells = cell_len(text)
     if cells <= width or width < 3:
         return "".join(words for words, _ in fit(((text, ""),), width))
-    end = (width - 1) // 2
+    end = width - width // 2
     tail = "".join(words for words, _ in skip(((text, ""),), cells - end))
     return f"{set_cell_size(text, width - 1 - end)}{CUT}{tail}"
 

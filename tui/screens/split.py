@@ -80,11 +80,11 @@ class Preview(Lines):
         self.post_message(self.Scrolled())
 
 
-class Below(Framed):
+class ExplainedRow(Framed):
     """A line with a title, and below it a few rows that say more about the row under the cursor. It is no
     list, so that it never gets the focus."""
 
-    DEFAULT_CSS = "Below { padding: 0 1; }"
+    DEFAULT_CSS = "ExplainedRow { padding: 0 1; }"
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -142,7 +142,7 @@ class Panes(Mixed):
                 facts.can_focus = facts.display = False
                 yield facts
         if self.BELOW:
-            yield Below(id="below")
+            yield ExplainedRow(id="below")
 
     def on_mount(self) -> None:
         self.place_panes()
@@ -247,7 +247,7 @@ class Panes(Mixed):
             if self.RULED and not self.previews and lines is rows:
                 lines.styles.border_top = ("round", css_colour(self._svc.colours, "line"))
         rows.styles.width = f"{self._share}%" if self.previews else "1fr"
-        for below in self.query(Below):
+        for below in self.query(ExplainedRow):
             below.display = self.explains_below
             below.styles.height = self.BELOW + 1
             below.styles.border_top = ("round", css_colour(self._svc.colours, "line"))
@@ -385,7 +385,7 @@ class Panes(Mixed):
 
     def _show_below(self, key: Hashable | None, title: str, rows: Sequence[Row | tuple[Part, ...]]) -> None:
         """Show these rows below the list, as far as they fit."""
-        below = self.query_one(Below)
+        below = self.query_one(ExplainedRow)
         self._previewed = key
         content = (tuple(rows), self.app.size)
         below.name_rule(title, "", self.app.size.width)
