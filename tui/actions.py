@@ -83,6 +83,8 @@ _NAMES = {
     "less_than_sign": "<",
     "greater_than_sign": ">",
     "asterisk": "*",
+    "plus": "+",
+    "minus": "-",
     "pagedown": "pgdn",
     "pageup": "pgup",
 }

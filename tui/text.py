@@ -21,6 +21,7 @@ Part = tuple[str, str]
 TAB = 4  # columns of a tab
 CUT = "…"
 HIDDEN = "‹"  # at the left of a row that is scrolled sideways
+GIVES = 12  # columns that a part keeps at least that gives way to the others of its row
 WINDOW = 64 * 1024  # characters of a text that are split into lines at once
 
 
@@ -154,6 +155,28 @@ def fit(parts: Iterable[Part], width: int) -> list[Part]:
             fitting[-1] = (set_cell_size(last, max(0, cell_len(last) - 1)) + CUT, its_role)
         break
     return fitting
+
+
+def shorten(text: str, width: int) -> str:
+    """Returns a text of one line with an ellipsis in place of its middle, if it is wider than `width`
+    columns. Names often differ at their end, so the end stays."""
+    cells = cell_len(text)
+    if cells <= width or width < 3:
+        return "".join(words for words, _ in fit(((text, ""),), width))
+    end = width - width // 2
+    tail = "".join(words for words, _ in skip(((text, ""),), cells - end))
+    return f"{set_cell_size(text, width - 1 - end)}{CUT}{tail}"
+
+
+def give_way(left: Sequence[Part], place: int, right: Sequence[Part], width: int) -> tuple[Part, ...]:
+    """Returns the parts `left` of a row, of which the one with the index `place` is shortened in its middle
+    so far that all of them fit into `width` columns beside the parts `right`."""
+    taken = sum(cell_len(text) for text, _ in (*left, *right)) + bool(right)
+    if taken <= width:
+        return tuple(left)
+    text, role = left[place]
+    room = max(GIVES, cell_len(text) - (taken - width))
+    return (*left[:place], (shorten(text, room), role), *left[place + 1 :])
 
 
 def skip(parts: Sequence[Part], width: int) -> list[Part]:

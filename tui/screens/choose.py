@@ -13,7 +13,7 @@ from localstore.core.model.repo import Repo
 from tui import reads
 from tui.screens.base import READING_SECONDS
 from tui.screens.card import MARGIN, Card
-from tui.text import Part, brief, fit, safe
+from tui.text import Part, brief, safe, shorten
 from tui.widgets.lines import Item, Lines, heading, sequence
 from tui.widgets.made import LazyRows
 
@@ -126,7 +126,7 @@ class ChooseSeveral(Choose):
 
     def _rows(self) -> list[Item]:
         return [
-            Item(name, (("☑ ", "good") if name in self._on else ("☐ ", "dim"), *parts), text=name)
+            Item(name, (("☑ ", "good") if name in self._on else ("☐ ", "dim"), *parts), text=name, gives=1)
             for name, parts in self._offered.items()
         ]
 
@@ -240,17 +240,16 @@ class ChooseRepo(Choose):
     def _row(self, repo: Repo) -> Item:
         width = min(self.WIDTH, self.app.size.width - 2 * MARGIN) - FRAME_COLUMNS
         longest = max(cell_len(other.full_name) for other in self._named.values())
-        name = fit(((safe(repo.full_name), "text"),), min(longest, width // 2))
-        blank = " " * (min(longest, width // 2) - sum(cell_len(text) for text, _ in name))
+        room = min(longest, width // 2)
+        name = shorten(safe(repo.full_name), room)
+        name += " " * (room - cell_len(name))
         private = repo.visibility == "private"
         sign: Part = (f"  {repo.visibility:<{VISIBILITY}}", "warn" if private else "dim")
         archived: Part = ("archived  " if repo.archived else "", "warn")
         in_folder: Part = ("here  " if repo.id == self.svc.place.repo_id else "", "accent")
         about: Part = (safe(repo.description) or repo.kind, "dim")
         when: Part = (f" {brief(repo.updated_at, self.svc.clock())} ", "dim")
-        return Item(
-            repo.id, (*name, (blank, "text"), sign, in_folder, archived, about), (when,), repo.full_name
-        )
+        return Item(repo.id, ((name, "text"), sign, in_folder, archived, about), (when,), repo.full_name)
 
     def _say_position(self) -> None:
         """Write into the frame where the cursor is among the repositories, also if all of them are

@@ -15,13 +15,14 @@ from tui.screens.first_steps import KEYS, MAKE, SIGN_IN, SIGNED_OUT, steps
 from tui.screens.lists.answered import Answered
 from tui.screens.lists.inbox import SECTIONS, Space, open_item, opening, preview_item, section_of, sections
 from tui.screens.split import PANE, SPLIT_ACTIONS
-from tui.text import Part, ago, brief, safe
+from tui.text import Part, ago, brief, safe, shorten
 from tui.widgets.lines import Item, Lines, heading, sequence
 
 NARROW_SHARE = 50  # hundredths of the width that a list with rows of one line takes
 SHOWN = 6  # rows of a section of the inbox; `i` shows the others
 EVERY = 5.0  # seconds between two looks at the models of this machine
 SIGN = "sign in"  # begins the keys of the rows with ways to sign in
+BESIDE_NAME = 40  # columns of a row of one line that stand beside the name of a repository
 WAY = 14  # columns of the name of a way
 ENTER = (("enter", "begins"),)
 ENDED = "Your session has ended. Sign in again to see what is new and to change something."
@@ -225,7 +226,8 @@ class Home(Answered):
             items.append(Item(None, (("", "text"),)))
         if items and has_answer:
             items.append(heading("Repositories", len(ordered)))
-        width = min(40, max((len(repo.full_name) for repo in ordered), default=0) + 2)
+        longest = max((len(repo.full_name) for repo in ordered), default=0)
+        width = min(max(BESIDE_NAME, self.list_width - BESIDE_NAME), longest + 2)
         items += [self._row(repo, width, now) for repo in ordered]
         if not ordered and has_answer and (self.previews or ways):
             items.append(Item(None, (("none yet" if self.svc.client.account else "none to see", "dim"),)))
@@ -313,7 +315,7 @@ class Home(Answered):
             below: tuple[Part, ...] = (("  ", "text"), (about, "dim"))
             return Item(repo.id, parts, ((f"{when} ", "dim"),), repo.full_name, below=below)
         parts = (
-            (safe(repo.full_name).ljust(width), "text"),
+            (shorten(safe(repo.full_name), width - 2).ljust(width), "text"),
             (kind.ljust(18), "dim"),
             (safe(repo.default_branch), "dim"),
             (f"  {state[0]}" if state[0] else "", state[1]),

@@ -339,7 +339,7 @@ class RepoScreen(RepoPage):
 
     def tick(self) -> None:
         paint = getattr(self.view, "paint", None)
-        if paint is not None:
+        if paint is not None and self.view is not None and self.view.is_complete:
             paint()
 
     def go_to(self, name: str, seal: str | None) -> None:

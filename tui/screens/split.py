@@ -15,14 +15,16 @@ from tui.actions import Action
 from tui.screens.base import FACTS_BESIDE, THREE_PANES, TWO_PANES, Base
 from tui.screens.facts import FRAME, Facts, wrap_facts
 from tui.screens.view import View
-from tui.text import Part, safe
+from tui.text import Part, columns, safe
 from tui.texts import Texts, beginning, item
-from tui.theme import css_colour
-from tui.widgets.framed import draw_frame
+from tui.theme import THEMES, css_colour
+from tui.widgets.framed import Framed, draw_frame
 from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.strips import strip
 
 if TYPE_CHECKING:
     from textual.geometry import Size
+    from textual.strip import Strip
     from textual.widget import Widget
 
     from tui.asked import AskedApp
@@ -36,6 +38,7 @@ REST = 0.12  # seconds that the cursor rests before a preview is asked for
 LEAST, MOST, STEP = 25, 75, 8  # hundredths of the width that a list takes, and of one step
 SHARE_OF_THREE = 34  # the same, beside a preview and facts
 FACTS_WIDTH = 36  # columns of the facts, with their frame
+HIGH = 20  # lines of a terminal from which lines below a list say what its rows mean
 NARROW = 60  # columns below which a row has what matters most only
 
 LINES, SIZE = 100, 4 * 1024  # lines and characters of a text that are previewed
@@ -77,6 +80,27 @@ class Preview(Lines):
         self.post_message(self.Scrolled())
 
 
+class ExplainedRow(Framed):
+    """A line with a title, and below it a few rows that say more about the row under the cursor. It is no
+    list, so that it never gets the focus."""
+
+    DEFAULT_CSS = "ExplainedRow { padding: 0 1; }"
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._rows: tuple[tuple[Part, ...], ...] = ()
+
+    def put(self, rows: Sequence[tuple[Part, ...]]) -> None:
+        """Show these rows, as far as they fit."""
+        self._rows = tuple(rows)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        styles = THEMES[getattr(self.app, "colours", "terminal")]
+        return strip(columns(self._rows[y] if y < len(self._rows) else (), (), width), width, styles)
+
+
 class Panes(Mixed):
     """A tab or screen with two panes: a list, and the preview of one of its rows. Subclasses set `LIST`, the
     id of the list widget. They define `preview_of(key)`, which requests the data of the preview and then
@@ -88,6 +112,7 @@ class Panes(Mixed):
     LINKED = False  # whether rows of the list may have links
     SHARE = 42  # hundredths of the width that the list takes
     FACTS = False  # whether what is previewed has facts, which stand beside it on a very wide screen
+    BELOW = 0  # lines below the list that say what the row means, where there is no room for a preview
     RULED = False  # whether title and position stand in a line above the list if it has no frame
     EMPTY = ""  # instead of rows
     WAITING = ""  # the same, until the first answer
@@ -116,6 +141,8 @@ class Panes(Mixed):
                 facts = Facts(marked=False, id="facts")
                 facts.can_focus = facts.display = False
                 yield facts
+        if self.BELOW:
+            yield ExplainedRow(id="below")
 
     def on_mount(self) -> None:
         self.place_panes()
@@ -127,7 +154,7 @@ class Panes(Mixed):
             return  # a message takes lines for a moment
         self._terminal = size
         self._paint_rows()
-        if self.previews:
+        if self.previews or self.explains_below:
             self.call_after_refresh(self._again)  # its width is that of the pane
 
     @property
@@ -147,6 +174,13 @@ class Panes(Mixed):
     def previews(self) -> bool:
         """Whether the preview is on the screen."""
         return self.app.size.width >= TWO_PANES and not self._hides
+
+    @property
+    def explains_below(self) -> bool:
+        """Whether lines below the list say what the row under the cursor means, because the terminal is too
+        narrow for a preview."""
+        size = self.app.size
+        return bool(self.BELOW) and size.width < TWO_PANES and size.height >= HIGH
 
     @property
     def facts_shown(self) -> bool:
@@ -213,6 +247,10 @@ class Panes(Mixed):
             if self.RULED and not self.previews and lines is rows:
                 lines.styles.border_top = ("round", css_colour(self._svc.colours, "line"))
         rows.styles.width = f"{self._share}%" if self.previews else "1fr"
+        for below in self.query(ExplainedRow):
+            below.display = self.explains_below
+            below.styles.height = self.BELOW + 1
+            below.styles.border_top = ("round", css_colour(self._svc.colours, "line"))
         for facts in self.query(Facts):
             facts.display = self.facts_shown and not self._lacks_facts
             facts.styles.width = FACTS_WIDTH
@@ -286,19 +324,22 @@ class Panes(Mixed):
             self.front.show_frame()
         if self.listed.key != self._previewed:
             self._walked = False
-        if self.previews and (self._stale or self.listed.key is None or self.listed.key != self._previewed):
+        shows = self.previews or self.explains_below
+        if shows and (self._stale or self.listed.key is None or self.listed.key != self._previewed):
             self._timer = self.set_timer(REST, self._again)
 
     def _again(self) -> None:
         if (
             not self.is_attached
-            or not self.previews
+            or not (self.previews or self.explains_below)
             or not self.display
             or self._svc.screen is not self.front
         ):
             return
         key, self._stale = self.listed.key, False
-        if key is None:
+        if key is None and self.explains_below:
+            self._show_below(key, "", ())
+        elif key is None:
             self._previewed = None
             hides = self.listed.filtered or self.listed.waiting
             title, rows = ("", ()) if hides else self.first_steps()
@@ -323,7 +364,11 @@ class Panes(Mixed):
     ) -> None:
         """Show these rows and facts as the preview of the row with this key. Does nothing if the cursor has
         left that row."""
-        if not self.is_attached or not self.previews or key != self.listed.key:
+        if not self.is_attached or key != self.listed.key:
+            return
+        if self.explains_below:
+            self._show_below(key, title, rows)
+        if not self.previews:
             return
         preview = self.preview
         fresh, self._previewed = key != self._previewed, key
@@ -337,6 +382,16 @@ class Panes(Mixed):
         if fresh:
             preview.shift = 0
             preview.go(0, -1)
+
+    def _show_below(self, key: Hashable | None, title: str, rows: Sequence[Row | tuple[Part, ...]]) -> None:
+        """Show these rows below the list, as far as they fit."""
+        below = self.query_one(ExplainedRow)
+        self._previewed = key
+        content = (tuple(rows), self.app.size)
+        below.name_rule(title, "", self.app.size.width)
+        if content != self._made:
+            self._made = content
+            below.put([item(None, row).left for row in rows])
 
     def _show_facts(self, facts: Sequence[Item]) -> None:
         for pane in self.query(Facts):
@@ -367,7 +422,8 @@ class Panes(Mixed):
 
     @property
     def preview_width(self) -> int:
-        return max(20, self.preview.size.width)
+        width = self.app.size.width - 2 if self.explains_below else self.preview.size.width
+        return max(20, width)
 
     # --- keys
 

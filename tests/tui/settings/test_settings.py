@@ -26,6 +26,7 @@ from tui.screens.base import Base
 from tui.screens.repo import RepoScreen
 from tui.screens.settings import general, listing, rule
 from tui.screens.settings.meanings import meaning
+from tui.screens.settings.rule_words import NO_CHECK, sentences
 from tui.screens.settings.settings import PANELS as PANELS_OF_SETTINGS
 from tui.widgets.lines import Lines
 
@@ -147,7 +148,7 @@ async def test_a_row_is_explained_beside_the_list(project: str, open_app: Open) 
             pilot, "Delete the repository with its issues", "type its name; it can be restored for 30 days"
         )
         await to(pilot, "General", "field", "default_branch")
-        await sees(pilot, "The branch that people see first", "enter changes it")
+        await sees(pilot, "The branch that people see first", "enter change")
 
 
 def test_each_row_has_a_meaning() -> None:
@@ -374,7 +375,7 @@ async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
             2,
             True,
         )
-        assert "2 approvals, requ" in await press(pilot, "escape")
+        assert "2 approvals, checks " in await press(pilot, "escape")
         await to(pilot, "Branch rules", "rule", "main")
         await sees(pilot, "branches now: main")
         await to(pilot, "Checks", "check", "ci/test")
@@ -382,7 +383,9 @@ async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
         assert "▌  ci/test" not in await sees(pilot, "Check ci/test is no required check any more")
         await to(pilot, "Branch rules", "rule", "main")
         await press(pilot, "enter", "x")
-        await typed(pilot, "main")
+        await sees(pilot, "Remove the rule for main?", "U brings it")
+        await press(pilot, "y")
+        await sees(pilot, "no rule yet: S makes it")
     assert got("repos/{id}/protections")["items"] == []
 
 
@@ -400,14 +403,98 @@ async def test_a_rule_keeps_what_the_form_does_not_show(project: str, alice: Svc
         assert "main                 1 approval" in await opened(pilot)
         await to(pilot, "Branch rules", "rule", "main")
         text = await press(pilot, "enter")
-        assert "approvals            1" in text and "How many people have to approve" in text
-        assert "An approval no longer counts" in await press(pilot, "j")
+        assert "approvals            1" in text
+        await sees(pilot, "How many people have to approve")
+        await press(pilot, "j")
+        await sees(pilot, "An approval no longer counts")
         await to(pilot, "rule", "field", "fresh_approvals")
         await press(pilot, "enter")
         await press(pilot, "S")
     stored = got("repos/{id}/protections")["items"][0]
     flags = ("require_review", "lock_deletions", "fresh_approvals")
     assert [stored[flag] for flag in (*flags, "required_approvals")] == [True, True, True, 1]
+
+
+async def test_a_rule_says_what_it_means_and_comes_back(project: str, alice: Svc, open_app: Open) -> None:
+    """Sentences say what the rule means as the form stands. What was saved or removed is undone by one
+    key."""
+    assert alice("repo", "checks", "enable", "lint").code == 0
+
+    def rules() -> list[tuple[str, int, bool]]:
+        items = got("repos/{id}/protections")["items"]
+        return [(each["pattern"], each["required_approvals"], each["require_checks"]) for each in items]
+
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await to(pilot, "Branch rules", "protect", "")
+        await press(pilot, "enter", "enter")
+        await sees(pilot, "no rule yet: S makes it", "Whoever has the role write pushes to it")
+        await press(pilot, "plus", "plus")
+        await sees(pilot, "approvals            2  was 0", "A merge needs 2 approvals.", "not saved yet")
+        await press(pilot, "minus")
+        await to(pilot, "rule", "field", "fresh_approvals")
+        await press(pilot, "enter")
+        await sees(pilot, "A merge needs 1 approval of the newest version.")
+        await press(pilot, "c")
+        await press(pilot, *"unit", "enter")
+        await sees(pilot, "required checks      ✓ yes: lint, unit  was - no", "the checks lint, unit to")
+        await press(pilot, "S")
+        await sees(pilot, "U undo what was sent", "Nobody pushes, edits it directly or deletes it.")
+        assert rules() == [("main", 1, True)]
+        await press(pilot, "minus", "S")
+        await sees(pilot, "0 (none)")
+        assert rules() == [("main", 0, True)]
+        await press(pilot, "U")
+        await sees(pilot, "approvals            1")
+        assert rules() == [("main", 1, True)]
+        await press(pilot, "x", "y")
+        await sees(pilot, "no rule yet: S makes it")
+        assert rules() == []
+        await press(pilot, "U")
+        await sees(pilot, "approvals            1")
+        assert rules() == [("main", 1, True)]
+
+
+@pytest.mark.parametrize(
+    ("set_rule", "required", "means"),
+    [
+        (
+            ProtectionSet(lock_writes=True),
+            (),
+            ["Nobody pushes, edits it directly, merges into it or deletes it."],
+        ),
+        (
+            ProtectionSet(require_checks=True, require_resolution=True),
+            ("a", "b", "c", "d"),
+            [
+                "Nobody pushes, edits it directly or deletes it.",
+                "A merge needs the checks a, b, c and 1 more to pass and all threads resolved.",
+            ],
+        ),
+        (
+            ProtectionSet(require_checks=True),
+            (),
+            ["Nobody pushes, edits it directly or deletes it.", "A merge needs nothing more.", NO_CHECK],
+        ),
+    ],
+)
+def test_a_rule_in_sentences(set_rule: ProtectionSet, required: tuple[str, ...], means: list[str]) -> None:
+    assert sentences(set_rule, required) == means
+
+
+async def test_a_row_is_explained_below_a_narrow_list(project: str, open_app: Open) -> None:
+    """Below the list stands what the row means, and the line of keys says what enter does to it."""
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await sees(pilot, "One line about the repository", "General · description", "enter change", "1 of 1")
+        await to(pilot, "Listing", "private", "")
+        await sees(pilot, "The catalog lists public repositories only", "enter go to its visibility")
+        await press(pilot, "enter")
+        await sees(pilot, "Lifecycle · visibility", "enter make it public")
+        await to(pilot, "Access", "invite", "")
+        await press(pilot, "a")
+        await press(pilot, *"somebody", "enter")
+        await sees(pilot, "role of somebody", "write   also push, seal, merge")
 
 
 async def test_webhooks(project: str, alice: Svc, open_app: Open) -> None:

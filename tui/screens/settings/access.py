@@ -34,6 +34,27 @@ from tui.text import safe
 from tui.widgets.lines import Item
 
 ROLES: tuple[Granted, ...] = get_args(Granted)
+REMOVE = "remove"
+MAY: dict[str, str] = {
+    "read": "see everything, open issues, comment",
+    "triage": "also label, close, reopen and assign",
+    "write": "also push, seal, merge, release, record runs",
+    "admin": "also change and delete what others wrote",
+    REMOVE: "take the role away",
+}
+"""What a role may do, beyond the role before it."""
+MAY_IN: dict[str, str] = {
+    "member": "has the role that the organisation gives its members",
+    "admin": "has the rights of the owner in all its repositories",
+    REMOVE: "take the membership away",
+}
+SEEN_BY: dict[str, str] = {
+    "public": "whoever reads the repository",
+    "private": "only those with the role write",
+    "open": "whoever reads the repository",
+    REMOVE: "leave it to the rule above it",
+}
+"""Who sees a path."""
 
 
 class Access(Panel):
@@ -46,6 +67,15 @@ class Access(Panel):
         "member": "member.role",
         "join": "member.invite",
         "path": "path.set",
+    }
+
+    VERBS: ClassVar = {
+        "person": "change the role",
+        "invited": "take back",
+        "request": "answer",
+        "invite": "invite",
+        "member": "change the role",
+        "join": "invite",
     }
 
     _people: tuple[Collaborator, ...] = ()
@@ -178,6 +208,7 @@ class Access(Panel):
                     f"role of {handle}",
                     ROLES[::-1],
                     lambda role: self.act(access.INVITE, InviteCreate(handle=handle, role=role)),
+                    about=MAY,
                 )
 
         self.ask("handle of whom to invite", choose_role)
@@ -186,12 +217,12 @@ class Access(Panel):
         now = next((person.role for person in self._people if handle_of(person) == handle), None)
 
         def chosen(role: Any) -> None:
-            if role == "remove":
+            if role == REMOVE:
                 self.type_name(handle, "removed", lambda: self.act(access.REMOVE, handle=handle))
             elif role != now:
                 self.act(access.SET_ROLE, RoleChange(role=role), handle=handle)
 
-        self.choose(f"role of {handle}", [*ROLES[::-1], "remove"], chosen, now)
+        self.choose(f"role of {handle}", [*ROLES[::-1], REMOVE], chosen, now, MAY)
 
     def _cancel_invite(self, invite: str) -> None:
         self.confirm("Take the invitation back?", lambda: self.act(access.CANCEL_INVITE, invite=invite))
@@ -213,7 +244,7 @@ class Access(Panel):
         now = next((member.role for member in self._members if handle_of(member) == handle), None)
 
         def chosen(role: Any) -> None:
-            if role == "remove":
+            if role == REMOVE:
                 self.type_name(
                     handle,
                     f"removed from {org}",
@@ -222,7 +253,7 @@ class Access(Panel):
             elif role != now:
                 self.act_elsewhere(organisation.SET_ROLE, MemberChange(role=role), org=org, handle=handle)
 
-        self.choose(f"role of {handle} in {org}", [*get_args(MemberRole)[::-1], "remove"], chosen, now)
+        self.choose(f"role of {handle} in {org}", [*get_args(MemberRole)[::-1], REMOVE], chosen, now, MAY_IN)
 
     def _join(self) -> None:
         owner = self._organisation
@@ -239,6 +270,7 @@ class Access(Panel):
                     lambda role: self.act_elsewhere(
                         organisation.INVITE, MemberInviteCreate(handle=handle, role=role), org=org
                     ),
+                    about=MAY_IN,
                 )
 
         self.ask(f"handle of whom to invite into {org}", choose_role)
@@ -253,7 +285,7 @@ class Access(Panel):
         if path == "+":
             self.ask("path, such as docs/internal; its rule is for all below it", self._new_path)
         else:
-            self._rule(path, [*get_args(Visibility), "remove"])
+            self._rule(path, [*get_args(Visibility), REMOVE])
 
     def _new_path(self, text: str) -> None:
         if text.strip():
@@ -263,7 +295,7 @@ class Access(Panel):
         now = next((rule.visibility for rule in self._rules if rule.path == path), None)
 
         def chosen(what: Any) -> None:
-            if what == "remove":
+            if what == REMOVE:
                 self.type_name(
                     path or self.repo.full_name,
                     "left to the rules above it",
@@ -272,7 +304,7 @@ class Access(Panel):
             elif what != now:
                 self.act(paths.SET, PathRuleSet(path=path, visibility=what))
 
-        self.choose(f"who sees {safe(path) or 'the whole tree'}", choices, chosen, now)
+        self.choose(f"who sees {safe(path) or 'the whole tree'}", choices, chosen, now, SEEN_BY)
 
     def act_elsewhere(self, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
         """Put a change into the outbox and send it. It belongs to this repository, although its URL does not

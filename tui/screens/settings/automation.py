@@ -24,6 +24,8 @@ class Automation(Panel):
     NAME = "Automation"
     RIGHTS: ClassVar = {"hook": "webhook.edit", "add": "webhook.create"}
 
+    VERBS: ClassVar = {"hook": "deliveries, events, off", "add": "add one"}
+
     _hooks: tuple[Webhook, ...] = ()
 
     def load(self) -> None:

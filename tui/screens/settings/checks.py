@@ -3,7 +3,7 @@ of branches."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from localstore.core import branch_pattern
 from localstore.core.model import check
@@ -14,7 +14,7 @@ from tui.screens.settings.choose_checks import choose_checks, last_run
 from tui.screens.settings.form import LABEL
 from tui.screens.settings.panel import Panel
 from tui.screens.settings.rule import RuleScreen
-from tui.screens.settings.rule_words import in_words
+from tui.screens.settings.rule_words import in_words, sentences
 from tui.text import Part, safe
 from tui.widgets.lines import Item
 
@@ -23,7 +23,19 @@ class Checks(Panel):
     NAME = "Checks"
     RIGHTS: ClassVar = {"check": "check.enable", "choose": "check.enable"}
 
-    _checks: tuple[Check, ...] = ()
+    VERBS: ClassVar = {"choose": "choose"}
+
+    _checks: tuple[Check, ...] | None = None  # until they are read
+
+    @property
+    def required(self) -> tuple[str, ...] | None:
+        """The names of the required checks. None until they are read."""
+        return None if self._checks is None else tuple(each.name for each in self._checks if each.enabled)
+
+    def verb(self, kind: str, name: str) -> str:
+        if kind == "check":
+            return "require no more" if name in (self.required or ()) else "require"
+        return super().verb(kind, name)
 
     def load(self) -> None:
         self.svc.load(contents.checks(self.repo.id), self._paint_checks)
@@ -34,7 +46,7 @@ class Checks(Panel):
 
     def rows(self) -> list[Item]:
         return [
-            *map(self._row, sorted(self._checks, key=lambda each: not each.enabled)),
+            *map(self._row, sorted(self._checks or (), key=lambda each: not each.enabled)),
             self.row("choose", "", "choose checks", "press c", "dim"),
         ]
 
@@ -45,7 +57,7 @@ class Checks(Panel):
         return Item((self.NAME, "check", each.name), parts, text=f"{each.name} {word[0]}")
 
     def details(self, kind: str, name: str) -> list[tuple[Part, ...]]:
-        run = next((each.last for each in self._checks if each.name == name), None)
+        run = next((each.last for each in self._checks or () if each.name == name), None)
         if run is None:
             return []
         seal: tuple[Part, ...] = (("last run at ", "dim"), (run.seal_id[:8], "accent"))
@@ -57,16 +69,18 @@ class Checks(Panel):
         if kind == "choose":
             self.ask_for_check()
             return
-        enabled = any(each.name == name and each.enabled for each in self._checks)
+        enabled = any(each.name == name and each.enabled for each in self._checks or ())
         self.act(check.DISABLE if enabled else check.ENABLE, name=name)
 
     def ask_for_check(self) -> None:
-        choose_checks(self.of.of, self.repo, self._checks)
+        choose_checks(self.of.of, self.repo, self._checks or ())
 
 
 class BranchRules(Panel):
     NAME = "Branch rules"
     RIGHTS: ClassVar = {"rule": "protection.set", "protect": "protection.set"}
+
+    VERBS: ClassVar = {"rule": "open the rule", "protect": "name a branch"}
 
     _rules: tuple[Protection, ...] = ()
 
@@ -78,17 +92,28 @@ class BranchRules(Panel):
         self.paint()
 
     def rows(self) -> list[Item]:
+        required = self._required or ()
         return [
-            *(self.row("rule", rule.pattern, rule.pattern, in_words(rule)) for rule in self._rules),
+            *(self.row("rule", rule.pattern, rule.pattern, in_words(rule, required)) for rule in self._rules),
             self.row("protect", "", "protect branches", "by a name or a pattern such as release/*", "dim"),
         ]
 
     def details(self, kind: str, name: str) -> list[tuple[Part, ...]]:
-        names = [ref.name for ref in self.of.of.refs if ref.type == "branch"]
-        matching = [branch for branch in names if branch_pattern.matches(name, branch)] if name else []
-        if kind != "rule" or not names:
+        rule = next((known_rule for known_rule in self._rules if known_rule.pattern == name), None)
+        if kind != "rule" or rule is None:
             return []
-        return [(("branches now: ", "dim"), (safe(", ".join(matching)) or "none", "accent"))]
+        means = sentences(rule, self._required)
+        details: list[tuple[Part, ...]] = [((safe(" ".join(means)), "text"),)]
+        names = [ref.name for ref in self.of.of.refs if ref.type == "branch"]
+        matching = [branch for branch in names if branch_pattern.matches(name, branch)]
+        if names:
+            details.append((("branches now: ", "dim"), (safe(", ".join(matching)) or "none", "accent")))
+        return details
+
+    @property
+    def _required(self) -> tuple[str, ...] | None:
+        """The names of the required checks. None until they are read."""
+        return cast("Checks", self.of.panels[Checks.NAME]).required
 
     def chosen(self, kind: str, name: str) -> None:
         rule = next((known_rule for known_rule in self._rules if known_rule.pattern == name), None)

@@ -3,7 +3,7 @@ typed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -13,12 +13,13 @@ from localstore.core.model.check import Check
 from localstore.core.model.repo import Repo
 from tui.screens.choose import ChooseSeveral
 from tui.screens.proposal.words import sign_of_run
-from tui.text import Part, ago, safe
+from tui.text import Part, ago, safe, shorten
 
 if TYPE_CHECKING:
     from tui.screens.base import Base
     from tui.sending import Sending
 
+BESIDE, LEAST = 42, 16  # columns of the terminal beside a name, and of a name at least
 OTHER = ""  # the key of the row that takes a typed name
 NO_RUN: Part = ("· never ran", "dim")
 
@@ -32,10 +33,13 @@ def last_run(each: Check, now: float) -> list[Part]:
     return [(word.rstrip(), role), (f" {when}", "dim")]
 
 
-def choose_checks(on: Base, repo: Repo, checks: Sequence[Check]) -> None:
+def choose_checks(
+    on: Base, repo: Repo, checks: Sequence[Check], added: Callable[[], None] | None = None
+) -> None:
     """Show a card with all known checks, in which the required ones are marked, and put what the user changes
-    into the outbox. `on`: the screen below the card."""
-    names = {each.name: safe(each.name) for each in checks}
+    into the outbox. `on`: the screen below the card. `added`: called if the user has added some."""
+    room = max(LEAST, on.app.size.width - BESIDE)
+    names = {each.name: shorten(safe(each.name), room) for each in checks}
     width = max(map(cell_len, names.values()), default=0)
     now = on.svc.clock()
     offered: dict[str, list[Part]] = {
@@ -55,16 +59,18 @@ def choose_checks(on: Base, repo: Repo, checks: Sequence[Check]) -> None:
 
         if changes:
             on.svc.queue(put)
+        if added is not None and any(changes.values()):
+            added()
 
     def take_other(name: str) -> None:
         if name.strip():
             send({name.strip(): True})
 
-    def apply(added: list[str], removed: list[str]) -> None:
-        send({name: True for name in added if name != OTHER} | dict.fromkeys(removed, False))
-        if OTHER in added:
+    def apply(chosen: list[str], removed: list[str]) -> None:
+        send({name: True for name in chosen if name != OTHER} | dict.fromkeys(removed, False))
+        if OTHER in chosen:
             on.ask("name of a check, such as ci/test", take_other)
 
     required = [each.name for each in checks if each.enabled]
-    title = "required checks; space marks, or type a name"
+    title = "checks that the repository requires; space marks, or type a name"
     on.app.push_screen(ChooseSeveral(title, offered, required, apply, take_other))

@@ -88,7 +88,8 @@ class SettingsForm:
             elif name in self._queued and self._queued[name] != self._known.get(name):
                 mark, after = ("⋯ ", "warn"), "  queued"
             shown_value = self._format(field, self.value(name))
-            parts = (mark, (f"{safe(field.label):<{LABEL}} ", "dim"), (shown_value, "text"), (after, "dim"))
+            role = "text" if self.value(name) else "dim"
+            parts = (mark, (f"{safe(field.label):<{LABEL}} ", "dim"), (shown_value, role), (after, "dim"))
             rows.append(Item((panel, "field", name), parts, text=f"{field.label} {shown_value}"))
             if name in faults:
                 rows.append(Item(None, (("  ✗ ", "bad"), (safe(faults[name]), "bad"))))

@@ -27,6 +27,8 @@ class General(FormPanel):
     NAME = "General"
     RIGHTS: ClassVar = {"field": "repo.update", "save": "repo.update"}
 
+    VERBS: ClassVar = {"save": "save"}
+
     def __init__(self, of: SettingsTab) -> None:
         super().__init__(of)
         self.form = SettingsForm(FIELDS, lambda name, value: fault_of(RepoPatch, {name: value}))

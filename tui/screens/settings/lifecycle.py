@@ -23,7 +23,16 @@ class Lifecycle(Panel):
         "delete": "repo.delete",
     }
 
+    VERBS: ClassVar = {"transfer": "offer it", "offered": "take the offer back", "delete": "delete"}
+
     _offered: Transfer | None = None
+
+    def verb(self, kind: str, name: str) -> str:
+        if kind == "visibility":
+            return "make it private" if self.repo.visibility == "public" else "make it public"
+        if kind == "archive":
+            return "unarchive" if self.repo.archived else "archive"
+        return super().verb(kind, name)
 
     def load(self) -> None:
         if self.may_read("transfer.create"):

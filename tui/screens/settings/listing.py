@@ -27,6 +27,8 @@ class ListingPanel(FormPanel):
     NAME = "Listing"
     RIGHTS: ClassVar = {"field": "listing.set", "save": "listing.set", "remove": "listing.remove"}
 
+    VERBS: ClassVar = {"save": "save", "remove": "take it away", "private": "go to its visibility"}
+
     def __init__(self, of: SettingsTab) -> None:
         super().__init__(of)
         self._listing: Listing | None = None
@@ -52,6 +54,8 @@ class ListingPanel(FormPanel):
             values = {name: getattr(self._listing, name) for name in values}
             values["category"] = values["category"] or ""
         self.form.show(values, self.of.queued_values(listings.SET))
+        if self._listing is None and self.repo.visibility == "private" and not self.form.changed:
+            return [self.row("private", "", "listed", "no: the repository is private", "dim")]
         rows = self.form.rows(self.NAME)
         if self._listing is None:
             rows[:0] = [self.note(words) for words in self._without()]
@@ -71,7 +75,9 @@ class ListingPanel(FormPanel):
         self.act(listings.SET, ListingSet(**values), None, lambda: self.of.drop_queued(self, changes))
 
     def chosen(self, kind: str, name: str) -> None:
-        if kind == "remove" and self._listing is not None:
+        if kind == "private":
+            self.of.go(("Lifecycle", "visibility", ""))
+        elif kind == "remove" and self._listing is not None:
             self.type_name(self._listing.name, "taken out of the catalog", lambda: self.act(listings.REMOVE))
         else:
             super().chosen(kind, name)

@@ -14,6 +14,9 @@ MEANINGS: dict[tuple[str, str], str] = {
     ("Listing", "category"): "Where in the catalog it stands.",
     ("Listing", "screenshots"): "Pictures of the repository that the catalog shows, in this order.",
     ("Listing", "readme_images"): "Which pictures of the README the catalog shows.",
+    ("Listing", "private"): (
+        "The catalog lists public repositories only. Visibility is a row of Lifecycle, further down."
+    ),
     ("Listing", "remove"): "Take the repository out of the catalog. The repository itself stays as it is.",
     ("Access", "person"): "Somebody with a role here. Enter changes the role, or takes it away.",
     ("Access", "invited"): "An offer of a role that was not answered yet. Enter takes it back.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from localstore.core.endpoint import Endpoint
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from tui.screens.repo_page import RepoPage
 
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
 class SettingsTab(Protocol):
     """The protocol of the tab Settings that its panels use. `of`: the screen of the repository."""
 
@@ -32,7 +36,12 @@ class SettingsTab(Protocol):
     @property
     def app(self) -> App[Any]: ...
 
+    @property
+    def panels(self) -> Mapping[str, Panel]: ...
+
     def paint(self) -> None: ...
+
+    def go(self, key: tuple[str, str, str]) -> None: ...
 
     def queued_values(self, endpoint: Endpoint[Any]) -> dict[str, Any]: ...
 
@@ -46,10 +55,12 @@ class SettingsTab(Protocol):
 class Panel:
     """A part of the settings. `load()`: requests its data. `rows()`: returns the rows to paint. `chosen(kind,
     name)`: called when the user presses enter on a row. `RIGHTS`: the operation in the table of rights that
-    is needed to change a row, by kind of row."""
+    is needed to change a row, by kind of row. `VERBS`: what enter does on a row, by kind of row, for the line
+    of keys. Enter changes all other rows."""
 
     NAME: ClassVar[str] = ""
     RIGHTS: ClassVar[Mapping[str, str]] = {}
+    VERBS: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, of: SettingsTab) -> None:
         self.of = of
@@ -68,6 +79,10 @@ class Panel:
 
     def rows(self) -> list[Item]:
         raise NotImplementedError
+
+    def verb(self, kind: str, name: str) -> str:
+        """Returns what enter does on a row, for the line of keys."""
+        return self.VERBS.get(kind, "change")
 
     def details(self, kind: str, name: str) -> list[tuple[Part, ...]]:
         """Returns rows with more about a row than its explanation says."""
@@ -121,14 +136,32 @@ class Panel:
         self.of.of.ask(words, done, value=value)
 
     def choose(
-        self, what: str, names: Sequence[str], chosen: Callable[[Any], None], now: str | None = None
+        self,
+        what: str,
+        names: Sequence[str],
+        chosen: Callable[[Any], None],
+        now: str | None = None,
+        about: Mapping[str, str] = NOTHING,
     ) -> None:
         """Let the user choose one of the names, and call `chosen` with it. `now`: the present value, on which
-        the cursor begins."""
+        the cursor begins. `about`: what a name means, by name."""
         from tui.screens.choose import Choose
 
         signs: dict[str, Part] = {name: ("● " if name == now else "  ", "good") for name in names if now}
-        items = [Item(name, (signs.get(name, ("", "text")), (safe(name), "text"))) for name in names]
+        width = max(map(len, names), default=0) + 2 if about else 0
+        items = [
+            Item(
+                name,
+                (
+                    signs.get(name, ("", "text")),
+                    (f"{safe(name):<{width}}", "text"),
+                    (about.get(name, ""), "dim"),
+                ),
+                text=name,
+                gives=1,
+            )
+            for name in names
+        ]
         self.of.app.push_screen(Choose(what, items, chosen, now))
 
     def confirm(self, words: str, then: Callable[[], None]) -> None:
@@ -186,7 +219,7 @@ class FormPanel(Panel):
 
         names = [*now, *(option for option in self.options(name) if option not in now)]
         items = [
-            Item(option, (("✓ " if option in now else "  ", "good"), (safe(option), "text")))
+            Item(option, (("✓ " if option in now else "  ", "good"), (safe(option), "text")), gives=1)
             for option in names
         ]
         self.of.app.push_screen(Choose(self.form.fields[name].label, items, chosen))

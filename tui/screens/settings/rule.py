@@ -1,16 +1,18 @@
-"""The form for one protection rule, which applies to the branches that match its pattern. Beside its rows
-stands what the row under the cursor means."""
+"""The form for one protection rule, which applies to the branches that match its pattern. It begins with
+what the rule means in whole sentences. What the row under the cursor means is shown beside the rows, or below
+them."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import asdict, replace
 
 from localstore.core import branch_pattern
 from localstore.core.model import protection
 from localstore.core.model.check import Check
+from localstore.core.model.limits import APPROVALS as MOST
 from localstore.core.model.protection import Protection, ProtectionSet
 from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
@@ -20,7 +22,7 @@ from tui.actions import Action
 from tui.screens.settings.choose_checks import choose_checks
 from tui.screens.settings.form import LABEL, Field, FormDrafts, SettingsForm, fault_of
 from tui.screens.settings.meanings import meaning
-from tui.screens.settings.rule_words import FLAGS, approvals_of
+from tui.screens.settings.rule_words import FLAGS, NO_CHECK, approvals_of, sentences
 from tui.screens.split import PANE, SPLIT_ACTIONS, SplitScreen
 from tui.text import Part, fold, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
@@ -32,25 +34,45 @@ FIELDS = (
     *(Field(flag, label, "flag") for flag, label in FLAGS.items()),
 )
 BEFORE = {APPROVALS: "A merge needs", "lock_writes": "Writing and deleting"}  # headings above fields
+SHORT = {"more": "more", "fewer": "fewer", "check": "checks", "clear": "remove"}  # for the line of keys
 UNREAD = "not read yet"
-NO_CHECK = "no check is required yet"
+CHANGES = "enter changes it, S saves"
+LOW = 24  # lines of a terminal below which the parts of the form have no empty rows between them
 BLANK: tuple[Part, ...] = (("", "text"),)
 
 
 class _RuleForm(SettingsForm):
-    """The form of a rule. A number of approvals of 0 is shown as none."""
+    """The form of a rule. A number of approvals of 0 is shown as none. `required`: the names of the required
+    checks, which stand beside the field that asks for them. None until they are read."""
+
+    required: Sequence[str] | None = None
 
     def _format(self, field: Field, value: Any) -> str:
-        return "0 (none)" if field.kind == "number" and not value else super()._format(field, value)
+        if field.kind == "number" and not value:
+            return "0 (none)"
+        words = super()._format(field, value)
+        if field.name != "require_checks" or not value or self.required is None:
+            return words
+        return f"{words}: {safe(', '.join(self.required)) or 'but none is chosen'}"
+
+
+class _Known(NamedTuple):
+    """What a rule was before a change. `exists`: whether the server had it."""
+
+    exists: bool
+    rule: ProtectionSet
 
 
 class RuleScreen(SplitScreen):
     LIST = "rule"
     SHARE = 52
+    BELOW = 3
     ACTIONS = (
         Action("open", ("enter",), "change", RULE, "signed_in", True, "protection.set"),
         Action("save", ("S",), "save", RULE, "signed_in", True, "protection.set"),
         Action("undo", ("U",), "take changes back", footer=True),
+        Action("more", ("plus",), "one approval more", RULE, "signed_in", True, "protection.set"),
+        Action("fewer", ("minus",), "one fewer", RULE, "signed_in", True, "protection.set"),
         Action(
             "check",
             ("c",),
@@ -77,6 +99,7 @@ class RuleScreen(SplitScreen):
         super().__init__()
         self.repo, self.pattern, self._rule = repo, pattern, rule
         self._exists = isinstance(rule, Protection)
+        self._before: _Known | None = None  # what the rule was before it was saved or removed here
         self._checks: list[Check] | None = None  # until they are read
         self._branches: list[str] | None = None  # the same
         self.form = _RuleForm(FIELDS, self._fault)
@@ -96,13 +119,26 @@ class RuleScreen(SplitScreen):
         return ((f"Rule for {safe(self.pattern)}", "title"),)
 
     def label_of(self, action: Action) -> str:
-        """Returns the label of an action in the line of keys. Saving and undoing have one only if something
-        is changed, and removing only if the server has the rule."""
-        if action.id in ("save", "undo"):
-            return super().label_of(action) if self.form.changed else ""
+        """Returns the label of an action in the line of keys. Saving has one only if something is changed,
+        undoing also after something was saved, and removing only if the server has the rule."""
+        key = self.listed.key
+        if action.id in ("more", "fewer"):
+            return self._shorten(action) if isinstance(key, tuple) and key[2] == APPROVALS else ""
+        if action.id == "open" and isinstance(key, tuple) and key[1] == "said":
+            return ""
+        if action.id == "undo" and not self.form.changed:
+            return "undo what was sent" if self._before is not None else ""
+        if action.id == "save":
+            return super().label_of(action) if self.form.changed or not self._exists else ""
         if action.id == "clear":
-            return super().label_of(action) if self._exists else ""
-        return self.pane_label() if action.id == "pane" else super().label_of(action)
+            return self._shorten(action) if self._exists else ""
+        return self.pane_label() if action.id == "pane" else self._shorten(action)
+
+    def _shorten(self, action: Action) -> str:
+        """Returns the label of an action, shortened for the line of keys. Returns "" if the account may not
+        do it."""
+        label = super().label_of(action)
+        return SHORT.get(action.id, label) if label else ""
 
     def facts(self) -> dict[str, str]:
         return {"pattern": self.pattern}
@@ -110,7 +146,7 @@ class RuleScreen(SplitScreen):
     def command_of(self, action: Action) -> str:
         """Returns the command that does what an action does now. The one that saves has what the form
         says."""
-        if action.id == "open":
+        if action.id in ("open", "more", "fewer"):
             return ""
         return f"{RULE}{self._options()}" if action.id == "save" else action.command
 
@@ -147,6 +183,7 @@ class RuleScreen(SplitScreen):
 
     def _take_checks(self, checks: list[Check], at: float) -> None:
         self._checks = checks
+        self.form.required = [check.name for check in checks if check.enabled]
         self.paint()
 
     def _take_refs(self, refs: list[Ref], at: float) -> None:
@@ -154,6 +191,9 @@ class RuleScreen(SplitScreen):
         self.paint()
 
     def queue_changed(self) -> None:
+        path = f"/repos/{self.repo.id}/protections"
+        if any(entry.state == "refused" and entry.path.startswith(path) for entry in self.svc.entries):
+            self.svc.load(contents.protections(self.repo.id), self._take_rules)  # it is as it was
         self.paint()
 
     # --- rows
@@ -164,34 +204,39 @@ class RuleScreen(SplitScreen):
         rule = self._rule
         values = {field.name: getattr(rule, field.name) for field in FIELDS}
         self.form.show(values | {APPROVALS: approvals_of(rule)})
-        rows: list[Item] = []
+        rows = self._meaning_rows()
         for row in self.form.rows("rule"):
             name = row.key[2] if isinstance(row.key, tuple) else ""
             if name in BEFORE:
-                rows += [Item(None, BLANK)] if rows and self.previews else []
+                rows += [Item(None, BLANK)] if self.previews or not self._narrow_height else []
                 rows.append(heading(BEFORE[name]))
             rows.append(row)
             if name == "lock_writes":
                 rows.append(_row("deletion", "deletion", "refused by any rule"))
-        rows += [Item(None, BLANK)] if self.previews else []
+        rows += [Item(None, BLANK)] if self.previews or not self._narrow_height else []
         rows += [heading("Branches"), _row("branches", "that match now", self._matching_words())]
-        rows += self._meaning_rows()
         waiting = self.svc.describe_queue(f"/repos/{self.repo.id}/protections")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in waiting]
         self.query_one("#rule", Lines).show(sequence(rows))
         self.renew()
 
-    def _meaning_rows(self) -> list[Item]:
-        """Returns rows with what the row under the cursor means, if there is no room for a preview."""
-        key = self.listed.key
-        if self.previews or not isinstance(key, tuple):
-            return []
-        words = fold([(meaning("rule", key[1], key[2]), "dim")], max(20, self.app.size.width - 2))
-        return [Item(None, BLANK), *(Item(None, ((" ", "text"), *row)) for row in words)]
+    @property
+    def _narrow_height(self) -> bool:
+        """Whether there is no room for empty rows between the parts of the form."""
+        return self.app.size.height < LOW
 
-    def on_lines_moved(self, event: Lines.Moved) -> None:
-        if event.lines is self.listed and not self.previews:
-            self.paint()
+    def _meaning_rows(self) -> list[Item]:
+        """Returns rows with what the rule means in whole sentences, as the form says it now."""
+        if self.form.faults():
+            return []
+        state = "not saved yet" if self.form.changed else "" if self._exists else "no rule yet: S makes it"
+        rows = [heading("Once saved, it means" if state else "It means", right=f"{state} " if state else "")]
+        width = max(20, self.list_width - 4)
+        for words in sentences(self._body(), self.form.required):
+            role = "warn" if words == NO_CHECK else "text"
+            text = f"! {words} c chooses." if words == NO_CHECK else words
+            rows += [Item(None, (("  ", "text"), *part)) for part in fold([(safe(text), role)], width)]
+        return rows
 
     def _matching(self) -> list[str]:
         return [name for name in self._branches or () if branch_pattern.matches(self.pattern, name)]
@@ -208,13 +253,18 @@ class RuleScreen(SplitScreen):
         field = self.form.fields.get(name)
         label = field.label if field is not None else name or kind
         rows = fold([(meaning("rule", kind, name), "text")], width)
+        if self.explains_below:
+            why = self.svc.find_refusal(self.ACTIONS[0])
+            refused = fold([(f"✗ {safe(why)}", "warn")], width) if why else []
+            self.show_preview(key, label, [*refused, *rows])
+            return
         if name == "require_checks":
             rows += [BLANK, *self._check_rows(width)]
         elif name == "branches":
             rows += [BLANK, *(((safe(branch), "accent"),) for branch in self._matching())]
         if field is not None or kind == "save":
             why = self.svc.find_refusal(self.ACTIONS[0])
-            does = "enter types another number" if name == APPROVALS else "enter changes it, S saves"
+            does = "+ and − change it, enter types another number" if name == APPROVALS else CHANGES
             last: Part = (f"✗ {safe(why)}", "warn") if why else (does, "dim")
             rows += [BLANK, *fold([last], width)]
         self.show_preview(key, label, rows)
@@ -225,7 +275,7 @@ class RuleScreen(SplitScreen):
             return [((UNREAD, "dim"),)]
         required = [check.name for check in self._checks if check.enabled]
         if not required:
-            return fold([(f"! {NO_CHECK}, so no merge waits for one: c chooses", "warn")], width)
+            return fold([(f"! {NO_CHECK} c chooses.", "warn")], width)
         rows: list[tuple[Part, ...]] = [(("Required here", "title"), ("  c chooses", "dim"))]
         return [*rows, *((("✓ ", "good"), (safe(name), "text")) for name in required)]
 
@@ -253,51 +303,100 @@ class RuleScreen(SplitScreen):
         self._kept.put(self.pattern, self.form.changed)
         self.paint()
 
+    def do_more(self) -> None:
+        self._step(1)
+
+    def do_fewer(self) -> None:
+        self._step(-1)
+
+    def _step(self, by: int) -> None:
+        """Change the number of approvals by one, wherever the cursor is."""
+        now = self.form.value(APPROVALS)
+        if isinstance(now, int) and 0 <= now + by <= MOST:
+            self._change(APPROVALS, now + by)
+        self.listed.go_to(("rule", "field", APPROVALS))
+
     def do_undo(self) -> None:
+        """Take back what was changed and not saved. If nothing was, take back what was last sent here."""
+        before = self._before
+        if self.form.changed or before is None:
+            if not self.form.changed:
+                self.say("nothing was changed here", "dim")
+            self._drop_changes()
+        elif before.exists:
+            self._send(_body_of(before.rule))
+        else:
+            self._remove()
+
+    def _drop_changes(self) -> None:
         self.form.changed.clear()
         self._kept.put(self.pattern, {})
         self.paint()
 
     def do_check(self) -> None:
+        def chosen() -> None:
+            if not self.form.value("require_checks"):
+                self._change("require_checks", True)
+
         if self._checks is None:
             self.say("the checks are not read yet; r asks again", "warn")
         else:
-            choose_checks(self, self.repo, self._checks)
+            choose_checks(self, self.repo, self._checks, chosen)
 
     def do_save(self) -> None:
         if self.form.faults():
             self.say("mend what is marked first; nothing was sent", "bad")
-            return
+        else:
+            self._send(self._body())
+
+    def _body(self) -> ProtectionSet:
+        """Returns the rule as the form says it."""
         values = self.form.values()
-        rule = ProtectionSet(**{name: getattr(self._rule, name) for name in ProtectionSet.__struct_fields__})
-        body = replace(rule, **values, require_review=bool(values[APPROVALS]))
+        return replace(_body_of(self._rule), **values, require_review=bool(values[APPROVALS]))
+
+    def _send(self, body: ProtectionSet) -> None:
         repo, pattern = self.repo, self.pattern
         self.svc.queue(
             lambda sending: sending.put(
                 protection.SET, body, about=repo.full_name, id=repo.id, pattern=pattern
             ),
-            lambda: self._take_rule(body),
+            lambda: self._become(Protection(pattern=pattern, **asdict(body))),
         )
 
-    def _take_rule(self, body: ProtectionSet) -> None:
-        self._rule, self._exists = Protection(pattern=self.pattern, **asdict(body)), True
-        self.do_undo()
+    def _become(self, rule: ProtectionSet) -> None:
+        """Called when a change is in the outbox. Shows the rule as it will be, and remembers what it was."""
+        exists = isinstance(rule, Protection)
+        self._before, self._rule, self._exists = _Known(self._exists, self._rule), rule, exists
+        self._drop_changes()
 
     def do_clear(self) -> None:
-        def clear() -> None:
-            self.do_undo()
-            self.svc.act(protection.CLEAR, about=self.repo.full_name, id=self.repo.id, pattern=self.pattern)
-
         if not self._exists:
             self.say(f"there is no rule for {self.pattern} yet", "dim")
             return
-        question = f"The rule for {self.pattern} will be removed. To do it, type its pattern."
-        self.confirm_by_name(question, self.pattern, clear, "that is not its pattern; the rule stays")
+        question = (
+            f"Remove the rule for {self.pattern}? Whoever has the role write then pushes and merges "
+            "without what it asks for. U brings it back."
+        )
+        self.confirm(question, self._remove)
+
+    def _remove(self) -> None:
+        repo, pattern = self.repo, self.pattern
+        self.svc.queue(
+            lambda sending: sending.put(
+                protection.CLEAR, None, about=repo.full_name, id=repo.id, pattern=pattern
+            ),
+            lambda: self._become(ProtectionSet()),
+        )
 
     def _fault(self, name: str, value: Any) -> str:
         if name == APPROVALS and not isinstance(value, int):
             return f"{value} is not a number"
         return fault_of(ProtectionSet, {name: value})
+
+
+def _body_of(rule: ProtectionSet) -> ProtectionSet:
+    """Returns what a rule requires, without its pattern."""
+    return ProtectionSet(**{name: getattr(rule, name) for name in ProtectionSet.__struct_fields__})
 
 
 def _row(name: str, label: str, value: str) -> Item:

@@ -46,6 +46,8 @@ PANELS: tuple[type[Panel], ...] = (
 class Settings(Split):
     LIST = "settings"
     SHARE = 52
+    RULED = True
+    BELOW = 3
     ACTIONS = (
         Action("open", ("enter",), "change", "svc repo edit", "signed_in", footer=True),
         Action("save", ("S",), "save", "svc repo edit", "signed_in", True, "repo.update"),
@@ -86,11 +88,10 @@ class Settings(Split):
         """Returns the label of an action in the line of keys. Actions of one panel have one only in that
         panel. Saving and undoing have one only if something is changed."""
         key = self.listed.key
-        panel, kind, _ = key if isinstance(key, tuple) else ("", "", None)
+        panel, kind, name = key if isinstance(key, tuple) else ("", "", "")
         if action.id == "open":
-            operation = self.panels[panel].RIGHTS.get(kind, "") if panel else ""
-            refused = bool(operation and refusal(operation, self.repo))
-            return action.label if panel and not refused else ""
+            refused = bool(panel and self._refusal(panel, kind))
+            return self.panels[panel].verb(kind, name) if panel and not refused else ""
         if action.id in ("save", "undo"):
             changed = any(panel.form is not None and panel.form.changed for panel in self.panels.values())
             return action.label if changed else ""
@@ -115,20 +116,26 @@ class Settings(Split):
         panel, kind, name = key
         label, *value = item.left[1:] if item.left[0][0] in MARKS else item.left
         width, words = self.preview_width, meaning(panel, kind, name)
+        details = [part for row in self.panels[panel].details(kind, name) for part in fold(row, width)]
+        why = self._refusal(panel, kind)
+        if self.explains_below:
+            refused = fold([(f"✗ {safe(why)}", "warn")], width) if why else []
+            explained = details if panel == BranchRules.NAME and details else fold([(words, "text")], width)
+            self.show_preview(key, f"{safe(panel)} · {label[0].strip()}", [*refused, *explained])
+            return
         rows: list[Row | tuple[Part, ...]] = [((safe(panel), "dim"),)]
         rows += fold([(label[0].strip(), "title")], width)
         rows += fold([(text, role if role != "dim" else "text") for text, role in value], width)
         rows += [(("", "text"),), *fold([(words, "text")], width)] if words else []
-        details = self.panels[panel].details(kind, name)
-        rows += [(("", "text"),), *(part for row in details for part in fold(row, width))] if details else []
-        rows += [(("", "text"),), *fold([self._right_to(panel, kind)], width)]
+        rows += [(("", "text"),), *details] if details else []
+        does: list[Part] = [("enter ", "accent"), (self.panels[panel].verb(kind, name), "dim")]
+        rows += [(("", "text"),), *fold([(f"✗ {safe(why)}", "warn")] if why else does, width)]
         self.show_preview(key, label[0].strip(), rows)
 
-    def _right_to(self, panel: str, kind: str) -> Part:
-        """Returns a part that says whether the account may change a row."""
+    def _refusal(self, panel: str, kind: str) -> str:
+        """Returns a sentence that says why the account may not change a row. Returns "" if it may."""
         operation = self.panels[panel].RIGHTS.get(kind, "")
-        why = refusal(operation, self.repo) if operation else ""
-        return (f"✗ {safe(why)}", "warn") if why else ("enter changes it", "dim")
+        return refusal(operation, self.repo) if operation else ""
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -171,6 +178,10 @@ class Settings(Split):
         super().on_lines_moved(event)
         self._cursor = None  # the user has gone elsewhere
 
+    def go(self, key: tuple[str, str, str]) -> None:
+        """Put the cursor on the row with this key."""
+        self.listed.go_to(key)
+
     def begin_rule(self) -> None:
         """Put the cursor on the protection rule that was asked for. If there is none, let the user make
         one."""
@@ -197,8 +208,7 @@ class Settings(Split):
             return
         name, kind, what = event.key
         panel = self.panels[name]
-        operation = panel.RIGHTS.get(kind, "")
-        why = refusal(operation, self.repo) if operation else ""
+        why = self._refusal(name, kind)
         if why:
             self.of.say(why, "warn")
         else:
