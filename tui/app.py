@@ -29,7 +29,7 @@ from localstore.outbox import QueuedAction
 from svc.flows.editor import editor, run
 from svc.flows.outbox.actions import Report, SentByAnother, describe_action, describe_effect, text_of
 from tui import reads
-from tui.actions import EVERYWHERE, Action, remap
+from tui.actions import EVERYWHERE, WITHIN, Action, remap
 from tui.client import NO_SERVER, Client, sentence, state_after
 from tui.colouring import COLOURING
 from tui.commands import SEAL, Commands, Parameter, known_values, missing, parse_values, words_of
@@ -151,7 +151,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         named = {action.id for action in own}
         if self.machine is None:
             named.add(MACHINE)
-        others = (*EVERYWHERE, *OFFERS)
+        others = WITHIN if getattr(self.screen, "ALONE", False) else (*EVERYWHERE, *OFFERS)
         return remap((*own, *(action for action in others if action.id not in named)), self.keys)
 
     def press(self, key: str) -> bool:
@@ -506,7 +506,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             return
 
         def tell() -> None:
-            self.news.state = state_after(error) if self.client.origin else NO_SERVER
+            self.note_failure(error)
             if screen.remains:
                 state = self.news.state
                 screen.say(sentence(error), "bad" if state == "online" else "warn")
@@ -516,6 +516,10 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
                     failed(error)
 
         self.call_from_thread(tell)
+
+    def note_failure(self, error: BaseException) -> None:
+        """Show the state of the connection after a request that failed with `error`."""
+        self.news.state = state_after(error) if self.client.origin else NO_SERVER
 
     def _paint_arrived(self, screen: Any, paint: Callable[[], None]) -> None:
         self.news.state = "online"
