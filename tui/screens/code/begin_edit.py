@@ -31,12 +31,12 @@ class BeginEdit(FileView):
             self.of.say(why, "warn")
             return
         read = contents.protections(self.of.repo.id)
-        known = self.svc.client.read_cached(read)
-        begins = known is None or not self._rules_against(known[0])  # unless the server says no
+        cached = self.svc.client.read_cached(read)
+        begins = cached is None or not self._rules_against(cached[0])  # unless the server says no
 
         def take(rules: Sequence[Protection], at: float) -> None:
             against = self._rules_against(rules)
-            if known is not None and at == known[1]:  # the server is being asked
+            if cached is not None and at == cached[1]:  # the server is being asked
                 if begins:
                     self._find_folder()
                 else:
@@ -45,14 +45,14 @@ class BeginEdit(FileView):
                     )
             elif against:
                 self._refuse(against, asks=True)
-            elif known is None or not begins:
+            elif cached is None or not begins:
                 self._edit_if_in_front()
 
         def edit_offline(error: BaseException) -> None:
-            if known is None:
+            if cached is None:
                 self._edit_if_in_front()
             elif not begins:
-                self._refuse(self._rules_against(known[0]), asks=False)
+                self._refuse(self._rules_against(cached[0]), asks=False)
 
         self.of.hold_keys(READING_SECONDS)
         self.svc.load(read, take, edit_offline)

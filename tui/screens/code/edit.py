@@ -169,8 +169,8 @@ class Edit(Over):
 
     def footer(self) -> list[tuple[str, str]]:
         offered = [action for action in self.svc.actions() if action.id in OWN and action.footer]
-        shown = [(action, label) for action in offered if action.keys and (label := self.label_of(action))]
-        return [(spell_key(action.keys[0]), label) for action, label in shown]
+        labelled = [(action, label) for action in offered if action.keys and (label := self.label_of(action))]
+        return [(spell_key(action.keys[0]), label) for action, label in labelled]
 
     def label_of(self, action: Action) -> str:
         if action.id == "edit_branch":
@@ -417,9 +417,9 @@ class Edit(Over):
         if not self._can_move:
             self.say(self._why_refused() if self._refused else "this branch takes your edits", "dim")
             return
-        ask_for_branch(self, self._branch, self._path, "", self._moved)
+        ask_for_branch(self, self._branch, self._path, "", self._go_on_at)
 
-    def _moved(self, name: str) -> None:
+    def _go_on_at(self, name: str) -> None:
         """Go on in the same text on the branch `name`, to which the folder was switched."""
         line = self._area.cursor_location[0] + 1
         moved = Edit(self._machine, self._folder, name, self._path, line, self._repo, self._sealed)

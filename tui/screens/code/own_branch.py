@@ -48,10 +48,10 @@ def _folder(screen: Base) -> str:
 
 def _make(screen: Base, branch: str, name: str, then: Callable[[str], None]) -> None:
     def switch() -> None:
-        screen.svc.run_beside(["switch", name, "--merge"], end(lambda: then(name)))
+        screen.svc.run_beside(["switch", name, "--merge"], make_end(lambda: then(name)))
 
-    def end(go_on: Callable[[], None]) -> Callable[[str, Sequence[str]], None]:
-        def ended(output: str, state: Sequence[str]) -> None:
+    def make_end(go_on: Callable[[], None]) -> Callable[[str, Sequence[str]], None]:
+        def take_end(output: str, state: Sequence[str]) -> None:
             if not screen.is_attached:
                 return
             if state[0] == DONE:
@@ -60,7 +60,7 @@ def _make(screen: Base, branch: str, name: str, then: Callable[[str], None]) -> 
             lines = [line.strip() for line in output.splitlines() if line.strip()]
             screen.say(lines[-1].removeprefix("svc: ") if lines else f"{name} was not made", "bad")
 
-        return ended
+        return take_end
 
     screen.say(f"◐ making {name}", "dim")
-    screen.svc.run_beside(["repo", "branch", name, "--from", branch], end(switch))
+    screen.svc.run_beside(["repo", "branch", name, "--from", branch], make_end(switch))
