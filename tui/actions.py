@@ -71,6 +71,11 @@ EVERYWHERE = (
     Action("quit", ("ctrl+c",), "quit"),
 )
 
+WITHIN = tuple(  # the actions of the app on a card that nothing leads away from before it is closed
+    action
+    for action in EVERYWHERE
+    if action in MOVES or action.id in ("back", "help", "theme", "suspend", "quit")
+)
 _NAMES = {
     "slash": "/",
     "colon": ":",

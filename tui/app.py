@@ -7,6 +7,7 @@ the actions in the table of `tui.actions`. Requests to servers never run on the 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 import signal
@@ -14,6 +15,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -28,8 +30,9 @@ from localstore.core.model.repo import Repo
 from localstore.outbox import QueuedAction
 from svc.flows.editor import editor, run
 from svc.flows.outbox.actions import Report, SentByAnother, describe_action, describe_effect, text_of
+from svc.http.bounds import Cancel, within
 from tui import reads
-from tui.actions import EVERYWHERE, Action, remap
+from tui.actions import EVERYWHERE, WITHIN, Action, remap
 from tui.client import NO_SERVER, Client, sentence, state_after
 from tui.colouring import COLOURING
 from tui.commands import SEAL, Commands, Parameter, known_values, missing, parse_values, words_of
@@ -46,7 +49,7 @@ from tui.sending import Sending
 from tui.theme import CHOSEN, COLOURLESS, choose_selected, choose_theme, is_terminals, light_ground
 from tui.tints import Tints, tints
 from tui.widgets.picture import over
-from tui.wording import UNSEEN
+from tui.wording import UNSEEN, reason_unreached
 
 if TYPE_CHECKING:
     from svc.http.session import Session, Sessions
@@ -56,6 +59,8 @@ Sends = Literal["change", "asked", "timer"]  # why the outbox is sent
 
 LOGIN = "login"  # the command that the card to sign in stands for
 MACHINE = "machine"  # the action that is absent over SSH
+ENDING = 1.0  # seconds that calls to a server have to end after the app was left
+THREADS = 32  # that may wait for a server, the disk or the agent at one time
 TICK = 10.0  # seconds between two looks at what times say by now
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 WIDEST = 500  # columns that a command prints for without a screen of its own: a sentence stays one line
@@ -118,6 +123,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.broken: Exception | None = None
         self._account_now, self.sessions = account_now, sessions
         self.reopens, self.reopens_at, self.reopens_with = False, "", ""
+        self._ending = Cancel()  # of calls that a server does not answer, when the app ends
         self.animation_level = "none"
 
     @property
@@ -151,7 +157,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         named = {action.id for action in own}
         if self.machine is None:
             named.add(MACHINE)
-        others = (*EVERYWHERE, *OFFERS)
+        others = WITHIN if getattr(self.screen, "ALONE", False) else (*EVERYWHERE, *OFFERS)
         return remap((*own, *(action for action in others if action.id not in named)), self.keys)
 
     def press(self, key: str) -> bool:
@@ -382,8 +388,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             screen.say(f"refused: {describe_action(refused)}{by}: {refused.reason}; s lists it", "bad")
         elif stopped and why != "timer":
             own = sum(map(sending.is_own, waiting))
-            own_words = f"{own} queued here, sent later: {_without_retry(stopped)}"
-            screen.say(own_words if own else stopped, "warn")
+            why_not = reason_unreached(_without_retry(stopped))
+            screen.say(f"{own} queued here, sent later: {why_not}" if own else why_not, "warn")
         elif report.stopped and why == "asked":
             (origin, _), reason = next(iter(report.stopped.items()))
             screen.say(f"of another account, at {origin.partition('://')[2]}: {reason}", "warn")
@@ -506,7 +512,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             return
 
         def tell() -> None:
-            self.news.state = state_after(error) if self.client.origin else NO_SERVER
+            self.note_failure(error)
             if screen.remains:
                 state = self.news.state
                 screen.say(sentence(error), "bad" if state == "online" else "warn")
@@ -516,6 +522,10 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
                     failed(error)
 
         self.call_from_thread(tell)
+
+    def note_failure(self, error: BaseException) -> None:
+        """Show the state of the connection after a request that failed with `error`."""
+        self.news.state = state_after(error) if self.client.origin else NO_SERVER
 
     def _paint_arrived(self, screen: Any, paint: Callable[[], None]) -> None:
         self.news.state = "online"
@@ -602,6 +612,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     def on_mount(self) -> None:
         from tui.screens.home import Home
 
+        # asyncio has as many threads as processors and four: a server that hangs would keep all of them, and
+        # nothing could be put into the outbox.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "app"))
         self.push_screen(Home())
         self.call_after_refresh(self._begin_queue)
 
@@ -623,7 +636,21 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         if any(entry.state != "refused" for entry in self.entries):
             self.send_queue(by_user=False)
 
+    def run_worker(self, work: Any, *arguments: Any, **options: Any) -> Worker[Any]:
+        """Run `work`, as Textual does. Calls of a thread to a server end a little after the app does."""
+        if not options.get("thread"):
+            return super().run_worker(work, *arguments, **options)
+
+        def work_in_bounds() -> Any:
+            with within(self._ending):
+                return work()
+
+        return super().run_worker(work_in_bounds, *arguments, **options)
+
     def on_unmount(self) -> None:
+        ends = threading.Timer(ENDING, self._ending.cancel)
+        ends.daemon = True
+        ends.start()
         COLOURING.close()
         self.news.following.close()
         self.client.close()

@@ -14,7 +14,7 @@ from localstore.core.errors import ServerUnreachable, SvcError, Unauthorized
 from localstore.known import Store
 from svc.api import Api
 from tui.reads import Read
-from tui.wording import in_app
+from tui.wording import in_app, reason_unreached
 
 if TYPE_CHECKING:
     from svc.http.credential import Credential
@@ -92,6 +92,8 @@ def state_after(error: BaseException | None) -> str:
 
 def sentence(error: BaseException) -> str:
     """Returns the sentence about an error that the screen shows."""
+    if isinstance(error, ServerUnreachable):
+        return in_app(reason_unreached(str(error.detail or error.title)))
     if isinstance(error, SvcError):
         return in_app(str(error.detail or error.title))
     return f"something went wrong: {type(error).__name__}"

@@ -18,12 +18,29 @@ _HINT = re.compile(rf"\b(run|see): {_COMMAND}")
 _MEANS = re.compile(rf"(?<=\w)(?<!type): {_COMMAND}")  # what somebody has to type is for a terminal
 _NAMED = re.compile(rf"(?<![\w/.-])(?<!type: ){_COMMAND}")
 
-UNSEEN = "offline: not seen before"  # on this machine; it is read as soon as the server answers
+_UNREACHED = re.compile(
+    r"cannot reach \w+://(?P<host>\S+) \((?:\[Errno -?\d+\] )?(?P<why>[^()]*)\); check .*", re.S
+)
+_SILENT = re.compile(r"^\w+://(\S+) did not answer, nor .*", re.S)
+
+UNSEEN = "offline, and never read on this machine; it comes once the server answers"
 
 
 def unread_words(state: str) -> str:
     """Returns a sentence for a pane whose content could not be read. `state`: that of the connection."""
     return UNSEEN if state == "offline" else "not read; r asks again"
+
+
+def reason_unreached(detail: str) -> str:
+    """Returns why the server is not reached, in a few words, without what to do about it on a command line.
+    The app asks again by itself.
+
+    reason_unreached("cannot reach http://a.example ([Errno 111] Connection refused); check the address …")
+    """
+    refused = _UNREACHED.match(detail)
+    if refused is not None:
+        return f"cannot reach {refused['host']} ({refused['why'][:1].lower()}{refused['why'][1:]})"
+    return _SILENT.sub(r"\1 does not answer", detail)
 
 
 def in_app(sentence: str) -> str:

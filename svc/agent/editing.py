@@ -223,7 +223,8 @@ class OpenTexts:
             sheet.news.clear()
             entry = copy.entries.get(sheet.path)
             queued = sheet.path in flying or (entry is not None and entry.pending > 0)
-            why = terminal_safe(state.work.barred.get(sheet.path, ""))
+            barred = state.work.barred.get(sheet.path, "")
+            why = terminal_safe(barred or (state.refusal if queued else ""))
             fate = (sheet.last, light, queued, why)
             if editor.reported != fate:
                 editor.reported = fate
@@ -244,6 +245,17 @@ class OpenTexts:
         """Send all clients a message about a failure. `detail` is its text."""
         for editor in self._editors.values():
             editor.say(SheetEvent("notice", detail=detail))
+
+    def tell_refusal(self) -> None:
+        """Tell the clients whose edits are not on the branch why the server does not take them."""
+        why = terminal_safe(self._state.refusal)
+        for editor in self._editors.values():
+            if not editor.reported or not why:
+                continue
+            last, light, queued, before = editor.reported
+            if queued and not before:
+                editor.reported = (last, light, queued, why)
+                editor.say(SheetEvent("kept", last, state=light, queued=queued, detail=why))
 
     def _end_edit(self, editor: Editor, why: str) -> None:
         editor.say(SheetEvent("ended", detail=terminal_safe(why)))

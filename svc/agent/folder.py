@@ -451,3 +451,4 @@ class WatchedFolder:
             self._state.trouble = detail
             self._state.say("trouble", detail=detail)
             self._texts.notice(detail)
+        self._texts.tell_refusal()

@@ -50,6 +50,9 @@ class FolderRounds:
         until, work = time.monotonic() + ROUND, state.work
         with state.owning.round() as copy:
             if copy.repo != state.link:
+                if copy.repo.branch != state.link.branch:
+                    state.sending.note_unprotected()
+                    state.trouble = ""
                 state.link, state.connection.reopen_at = copy.repo, 0.0
             work.begin(copy, state.turn)
             if state.owning.written_elsewhere:

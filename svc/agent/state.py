@@ -227,6 +227,12 @@ class FolderState:
         """Whether every change below the folder is reported, so that scans are rarely needed."""
         return self.detector is not None and not self.detector.walks
 
+    @property
+    def refusal(self) -> str:
+        """Why the server takes no edits of this folder now, "" if it takes them: the user may not write, the
+        folder shows a seal, or the branch is protected."""
+        return self.connection.reads_only or (self.trouble if self.sending.protected_until else "")
+
     def describe(self, detached: bool, followers: int, paused: bool) -> Folder:
         """Return the state of the folder as the agent's clients see it. The arguments are the attributes of
         `WatchedFolder` with the same names."""

@@ -199,7 +199,7 @@ async def test_an_issue_that_was_never_read_says_so_without_the_server(issue: st
         await press(pilot, "enter", "3")
         await sees(pilot, "Retry stalls")
         await press(pilot, "enter")
-        text = await sees(pilot, "#1", "offline: not seen before")
+        text = await sees(pilot, "#1", "offline, and never read on this machine")
         assert "Retry stalls" in text and "○ open" in text and f"@{os.environ['TEST_HANDLE']}" in text
         await press(pilot, "c", *"I see it too", "ctrl+s")
         text = await sees(pilot, "⋯ queued  comment on #1", "I see it too")
@@ -218,7 +218,7 @@ async def test_a_preview_that_was_never_read_keeps_no_other_issue(
         await press(pilot, "enter", "3")
         await sees(pilot, "─ #2 ", "Another text")
         await press(pilot, "j")
-        text = await sees(pilot, "─ #1 ", "Its text was not read on this machine.")
+        text = await sees(pilot, "─ #1 ", "offline, and never read on this machine")
         assert "Another text" not in text
 
 

@@ -12,7 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from localstore.core.errors import UsageError
+from localstore.core.endpoint import Endpoint
+from localstore.core.errors import ServerUnreachable, UsageError
+from localstore.core.model import auth
 from localstore.known import FILE, Store
 from scripts.bench.tui import Terminal
 from svc.api import Api, connect
@@ -81,7 +83,7 @@ async def test_a_first_start_without_a_server_signs_in_by_the_key_of_the_machine
         text = await sees(pilot, "▌browser", "this machine", "QR text", "no server", "enter sign in")
         assert "Repositories" not in text, "nobody was asked for them"
         await press(pilot, "j", "enter")
-        await sees(pilot, "which one? needed", "node.example")
+        await sees(pilot, "Which server?", "node.example")
         await press(pilot, *"no node", "enter")
         await sees(pilot, "'no node' is not the address of a server")
         await press(pilot, "ctrl+u", *node, "enter")
@@ -152,14 +154,123 @@ async def test_an_account_that_does_not_know_the_machine_takes_a_code(
         await press(pilot, "j", "enter")
         await sees(pilot, "a free one becomes yours")
         await press(pilot, *account, "enter")
-        await sees(
-            pilot, "is taken and does not know this machine", "BCDF-GHJK-LMNP", "type: svc auth device"
-        )
-        await press(pilot, *"BCDF-GHJK-LMNP", "enter")
-        await sees(pilot, "the code is mistyped", "code          BCDF-GHJK-LMNP")
-        await press(pilot, "ctrl+u", *code, "enter")
+        await sees(pilot, "is taken, and does not know", f"account       {account}"[:40])
+        await press(pilot, "enter")
+        await sees(pilot, "BCDF-GHJK-LMNP", f"account       {account}"[:40], "code          as svc auth")
+        await press(pilot, "escape")
+        await sees(pilot, f"account       {account}"[:40], "enter sign in")
+        await press(pilot, "enter", *"BCDF-GHJK-LMNP", "enter")
+        await sees(pilot, "✗ the code is mistyped", "code          BCDF-GHJK-LMNP")
+        await press(pilot, *code, "enter")  # in place of what was typed before
         await soon(pilot, lambda: app.reopens)
     assert app.reopens_with.endswith(f" as {account}")
+
+
+async def test_after_a_taken_name_the_next_one_is_a_name(
+    open_fresh: Open, alice: Svc, handle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    app = open_fresh()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await sees(pilot, "▌browser")
+        await press(pilot, "j", "enter", *os.environ["TEST_HANDLE"], "enter")
+        await sees(pilot, "✗", "is taken", "Type another name.")
+        await press(pilot, *handle, "enter")
+        await soon(pilot, lambda: app.reopens)
+    assert app.reopens_with.endswith(f" as {handle}")
+
+
+async def test_a_code_for_an_account_that_nobody_has_asks_for_the_account_again(
+    open_fresh: Open, handle: str
+) -> None:
+    app = open_fresh()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await sees(pilot, "▌browser")
+        await press(pilot, "j", "j", "enter", *handle, "enter", *"BCDF-GHJK-LMNP", "enter")
+        await sees(pilot, f"✗ there is no account {handle}"[:40], f"account       {handle}"[:40])
+
+
+async def test_letters_on_the_card_lead_nowhere_else(open_fresh: Open) -> None:
+    app = open_fresh()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await sees(pilot, "▌browser")
+        app.sign_in()
+        await sees(pilot, "─ Sign in", "▌browser")
+        for key in ("i", "w", "s", "a", "M", "colon", "space", "slash", "r"):
+            await press(pilot, key)
+            assert isinstance(app.screen, SignIn) and app.screen._prompt is None, key
+        await sees(pilot, "r does nothing in this card")
+        await press(pilot, "question_mark")
+        text = await sees(pilot, "─ Keys  sign in")
+        assert "inbox" not in text.lower()
+        await press(pilot, "escape", "j")
+        await sees(pilot, "▌this machine", "Type the name of the account.")
+        await pilot.resize_terminal(60, 20)
+        await sees(pilot, "▌this machine", "server")
+
+
+async def test_a_server_that_is_away_is_said_in_the_card(
+    open_fresh: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def miss(*arguments: object) -> None:
+        raise ServerUnreachable("cannot reach it")
+
+    monkeypatch.setattr("svc.flows.sign_in.login.by_device_key", miss)
+    app = open_fresh()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await sees(pilot, "▌browser")
+        await press(pilot, "j", "enter", *"somebody", "enter")
+        await sees(pilot, "✗ cannot reach it", "○ offline")
+
+
+async def test_a_server_that_goes_away_while_the_user_approves_is_asked_again(
+    open_fresh: Open, node: str, handle: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web = Browser(node).sign_up(handle)
+    away = threading.Event()
+    away.set()
+    send = Api.send
+
+    def send_unless_away(self: Api, endpoint: Endpoint[object], *arguments: object, **more: object) -> object:
+        if endpoint is auth.CLAIM and away.is_set():
+            raise ServerUnreachable("cannot reach it")
+        return send(self, endpoint, *arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Api, "send", send_unless_away)
+    app = open_fresh()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await sees(pilot, "▌browser")
+        await pilot.press("enter")
+        text = await sees(pilot, "type there", "the server does not answer; it is asked again")
+        away.clear()
+        await sees(pilot, "waiting until you approve it")
+        code, fingerprint = re.search(r"type there +(\S+)", text), re.search(r"compare +(\S+)", text)
+        assert code is not None and fingerprint is not None
+        decision = {"user_code": code[1], "fingerprint": fingerprint[1], "decision": "approve"}
+        assert web.post(APPROVE, json=decision).json() == {"status": "approved"}
+        await soon(pilot, lambda: app.reopens)
+
+
+async def test_a_server_that_does_not_answer_a_sign_in_is_said_to_be_slow(
+    open_fresh: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered = threading.Event()
+
+    def wait(*arguments: object) -> None:
+        answered.wait(PATIENCE)
+        raise UsageError("it ended")
+
+    monkeypatch.setattr("tui.screens.sign_in.SLOW", 0.1)
+    monkeypatch.setattr("svc.flows.sign_in.login.by_device_key", wait)
+    app = open_fresh()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await sees(pilot, "▌browser")
+        await press(pilot, "j", "enter", *"somebody")
+        await pilot.press("enter")
+        await sees(pilot, "account       somebody", "the server does not answer yet; esc stops")
+        await pilot.press("escape")
+        await sees(pilot, "stopped; nobody was signed in", "▌this machine")
+        answered.set()
 
 
 async def test_a_browser_elsewhere_approves(open_fresh: Open, node: str, handle: str) -> None:

@@ -21,7 +21,7 @@ class Backoff:
     def reset(self) -> None:
         self._seconds = FIRST
 
-    def wait(self, ended: threading.Event) -> None:
-        """Wait until the next attempt is due, or until `ended` is set. The time is randomised, so that
-        clients do not all try at the same moment."""
-        ended.wait(self._seconds * secrets.SystemRandom().uniform(0.8, 1.2))
+    def wait(self, ended: threading.Event, longest: float = LONGEST) -> None:
+        """Wait until the next attempt is due, at most about `longest` seconds, or until `ended` is set. The
+        time is randomised, so that clients do not all try at the same moment."""
+        ended.wait(min(longest, self._seconds) * secrets.SystemRandom().uniform(0.8, 1.2))

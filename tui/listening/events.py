@@ -18,11 +18,12 @@ from localstore.core.errors import Cancelled, SvcError
 from svc.api import Api
 from svc.http.bounds import Cancel, Deadline, within
 from tui.client import state_after
-from tui.listening.backoff import Backoff
+from tui.listening.backoff import LONGEST, Backoff
 
 if TYPE_CHECKING:
     from svc.api.sync import SyncSocket
 
+HURRIED = 1.5  # seconds between two tries while somebody looks at the screen
 OPENING = 10.0  # seconds that opening a socket may take, and a poll beyond its wait
 SOCKET_TRIES = 2  # failures in a row before polls are tried
 POLL_SECONDS = 10  # that a poll waits for events
@@ -38,7 +39,8 @@ class Following:
     `state(name)`: called with the state of the connection. It is `live` while the socket receives events,
     `polling` while polls do, and `online` when neither does. After a failed attempt it is the state that the
     error implies. `refused`: called with the API after the server has refused its session. All three are
-    called on the thread that listens."""
+    called on the thread that listens. `hurries`: returns whether to ask a server that does not answer at
+    least every HURRIED seconds."""
 
     def __init__(
         self,
@@ -46,7 +48,9 @@ class Following:
         heard: Callable[[str], None],
         state: Callable[[str], None],
         refused: Callable[[Api], object],
+        hurries: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._hurries = hurries
         self._open_api, self._heard, self._state, self._refused = open_api, heard, state, refused
         self._lock = threading.Lock()
         self._ended, self._cancel = threading.Event(), Cancel()
@@ -124,7 +128,7 @@ class Following:
                     continue
                 self._since = None
                 self._state(state)
-            backoff.wait(self._ended)
+            backoff.wait(self._ended, HURRIED if self._hurries() else LONGEST)
 
     def _polls(self, seconds: float) -> str:
         """Poll for `seconds`, or until a poll fails. Returns the state of the connection after the failure,

@@ -19,6 +19,7 @@ RESTS = 4  # times as long as the last request took, before news ask for its lik
 LONG = 0.1  # seconds: a reading that takes longer waits for a pause between keys
 PAUSE, NO_PAUSE = 1.0, 8.0  # seconds without a key that are a pause; that a reading waits for one at most
 AGAIN_EVERY = 10.0  # seconds between two readings because the server answers again, at least
+ATTENDED = 600.0  # seconds after a key in which somebody may look, so that a lost server is asked for often
 SLOW = 2.0  # seconds without an answer, after which the light says so
 NEWS_LATER = (3.0, 10.0, 30.0)  # seconds after which what the server does after an event is asked for
 
@@ -44,11 +45,13 @@ class News:
             self._take_event,
             self._take_state,
             lambda api: app.client.renew(api.http.credential),
+            lambda: time.monotonic() < app.key_at + ATTENDED,
         )
         self._pushed = ""  # how news come by themselves: live, polling or not
         self._news_due = self._later_due = False
         self._put_off = 0.0  # since when a reading waits for a pause between keys; 0: none does
         self._was_away, self._read_again_at = False, -AGAIN_EVERY
+        self._reads_again_later = False  # whether a reading is due because the server answers again
         self._asked_later = 0  # times since the last event
         self.took = 0.0  # seconds that the last reading took: a list of 10,000 has a hundred pages
         self._unanswered: list[float] = []  # since when the server owes an answer, by the monotonic clock
@@ -76,9 +79,17 @@ class News:
         """Let screens read their data again, because the server answers again. Events of the time in between
         are lost, and what was opened then could not be read."""
         now = time.monotonic()
+        self._app.send_queue(by_user=False)
         if now >= self._read_again_at + AGAIN_EVERY:  # one request may fail for ever while others do not
             self._read_again_at = now
             self._news_soon()
+        elif not self._reads_again_later:
+            self._reads_again_later = True
+            self._app.set_timer(self._read_again_at + AGAIN_EVERY - now, self._read_later)
+
+    def _read_later(self) -> None:
+        self._reads_again_later, self._read_again_at = False, time.monotonic()
+        self._news_soon()
 
     def note_request(self, since: float) -> None:
         """Called when a request is sent. `since`: when, by the monotonic clock. If no answer arrives within

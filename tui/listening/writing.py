@@ -204,12 +204,17 @@ class Writing:
                     return True
         return False
 
+    @property
+    def _is_on_its_way(self) -> bool:
+        """Whether the server is about to take edits."""
+        return self.queued and self.state != "offline" and not self.refused
+
     def _leave(self) -> None:
         """Wait until the text is closed and all edits are on the branch, at most LEAVE_SECONDS. Disconnect
         afterwards."""
         self._ended.wait()
         until = time.monotonic() + LEAVE_SECONDS
-        while time.monotonic() < until and (self.waits or (self.queued and self.state != "offline")):
+        while time.monotonic() < until and (self.waits or self._is_on_its_way):
             time.sleep(0.05)
         with self._lock:
             if self._newest is not None:

@@ -52,6 +52,7 @@ class Base(Screen[None], inherit_bindings=False):
     AUTO_FOCUS = "Lines"
     texts: Texts | None = None  # those of the screen, if it shows some
     stale = False  # whether what it shows is to be read again once no other screen is on top of it
+    ALONE = False  # whether only its own keys and those that move, leave and help work while it is in front
     FOLLOWS_LATER = False  # whether the server makes what is shown some time after the event
 
     class Focused(Message):

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localstore.core.errors import Unauthorized
+from localstore.core.errors import ServerUnreachable, Unauthorized
 from tui.text import Part, fold
+from tui.wording import UNSEEN
 
 KEY = 10  # columns of a key
 SIGNED_OUT = "You are not signed in."
@@ -48,6 +49,8 @@ def missing(error: BaseException) -> tuple[Part, ...]:
     content of another row."""
     if isinstance(error, Unauthorized):
         return (("Nothing is shown before the sign-in: ", "dim"), (":login", "accent"))
+    if isinstance(error, ServerUnreachable):
+        return ((UNSEEN, "dim"),)
     return (("Its text was not read on this machine.", "dim"),)
 
 

@@ -106,6 +106,7 @@ class RepoScreen(RepoPage):
         self._views: dict[int, View] = {}
         self._tab = tab
         self._left = False
+        self._missing = ""  # the branch of the linked folder, while the known branches lack it
         self._origins: list[Origin] = []  # the tabs from which keys and links have led to the shown one
         self._counts: dict[str, str] = {}  # of tabs that were not opened, by the key of the read
         self._counted_at: dict[str, float] = {}  # when each was asked for last, by the monotonic clock
@@ -322,8 +323,11 @@ class RepoScreen(RepoPage):
         """Take over the branches and tags. If the branch has a new head, show it, unless the user looks at an
         older seal."""
         before, self.refs = self.head, refs
-        if before is None and self.ref_name not in {ref.name for ref in refs}:  # it was deleted
-            self.ref_name = self.repo.default_branch
+        names = {ref.name for ref in refs}
+        if before is None and self.ref_name not in names:  # it was deleted, or is newer than what is known
+            self._missing, self.ref_name = self.ref_name, self.repo.default_branch
+        elif self._missing in names and self.seal in (None, before):
+            self.ref_name, self._missing = self._missing, ""
         first, self.read = not self.read, True
         if self.seal in (None, before):
             self.go_to(self.ref_name, self.head or self.seal)
@@ -345,6 +349,8 @@ class RepoScreen(RepoPage):
     def go_to(self, name: str, seal: str | None) -> None:
         """Show the repository at another branch, tag or seal. `name`: the name of the branch or tag."""
         changed = (name, seal) != (self.ref_name, self.seal)
+        if name != self.ref_name:
+            self._missing = ""
         super().go_to(name, seal)
         if changed:
             for view in self._views.values():

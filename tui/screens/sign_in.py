@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.app import ComposeResult
 
-from localstore.core.errors import NotFound, SvcError, UsageError
+from localstore.core.errors import Invalid, NotFound, ServerUnreachable, SvcError, UsageError
 from localstore.core.model.auth import HandleTaken
 from localstore.folder.link import read_repo
 from svc.http.origin import is_loopback, parse_origin
-from tui.actions import Action
+from tui.actions import Action, spell_key
 from tui.client import sentence
 from tui.screens.base import PromptQuestion
 from tui.screens.card import Card
@@ -23,12 +23,14 @@ from tui.screens.code.clipboard import copy
 from tui.text import Part, fold, safe
 from tui.widgets.frame import YES_OR_NO
 from tui.widgets.lines import Item, Lines, sequence
+from tui.wording import in_app
 
 if TYPE_CHECKING:
     from svc.flows.sign_in.login import Approval
     from svc.http.session import Session, Sessions
 
 NAME = 13  # columns of the name of a way
+SLOW = 2.0  # seconds without an answer, after which the card says so
 LOOK = 0.2  # seconds between two looks whether the user has answered or left
 BROWSER, KEY, CODE, QR, SERVER = "browser", "key", "code", "qr", "server"
 BLANK = Item(None, (("", "text"),))
@@ -56,25 +58,29 @@ WAYS = {
     KEY: Way(
         "this machine",
         "by its key, no browser",
-        "by its own key: no browser and no password",
+        "its key makes an account, or signs in; no password",
         "The key of this machine signs in. Type the name of the account. If nobody has that name yet, the "
         "account is made, where the server lets strangers join.",
     ),
     CODE: Way(
         "code",
         "from a signed-in device",
-        "printed by svc auth device add where you are signed in",
+        "of svc auth device add, where you are signed in",
         "This machine joins an account that you have. Run `svc auth device add` on a device that is signed "
         "in: it prints a code, which you type here within ten minutes.",
     ),
     QR: Way(
         "QR text",
         "from a signed-in device",
-        "of svc auth device pair there; six digits are compared",
+        "of svc auth device pair, where you are signed in",
         "This machine joins an account that you have. Run `svc auth device pair` on a device that is signed "
         "in, and paste here the text below its QR code. Both devices then show six digits to compare.",
     ),
 }
+
+
+WAITING = "waiting until you approve it there; esc stops"
+ABOUT_SERVER = "Which server? The address of the node, as its operator names it."
 
 
 class SignIn(Card):
@@ -82,7 +88,9 @@ class SignIn(Card):
     machine. `signed_in`: called with the new session, once the card is closed. `origin`: the server, "" if
     none is known yet. `account`: the handle to begin with. `way`: the way that begins at once, if any."""
 
-    WIDTH, SHARE, LEAST = 84, 75, 12
+    WIDTH, SHARE, LEAST = 84, 80, 12
+    ALONE = True
+    where = "sign in"
     ACTIONS = (
         Action("open", ("enter",), "go on", "svc login", footer=True),
         Action("copy", ("y",), "copy the address", footer=True),
@@ -104,12 +112,28 @@ class SignIn(Card):
         self._at: Hashable = way or BROWSER  # the row of the way that was begun last
         self._stopped = threading.Event()  # of the attempt that runs
         self._comparing = False  # whether the user is asked to compare digits
+        self._asking: Hashable = ""  # the way for which a prompt asks for something, "" for none
+        self._needs_code = False  # whether it asks for the code of the account
+        self._taken = ""  # the account that does not know this machine, as the server has said
+        self._told: Part | None = None  # what the card says
 
     def content(self) -> ComposeResult:
         yield Lines(id="ways")
 
     def title_parts(self) -> Sequence[Part]:
-        return ((" Sign in", "title"),)
+        way = WAYS.get(str(self._at)) if self._asking or self._doing else None
+        return ((" Sign in" + (f" · {way.name}" if way is not None else ""), "title"),)
+
+    def say(self, text: str, role: str = "text") -> None:
+        """Show a message in the card, until there is another one or the user begins something."""
+        self._told = (safe(in_app(text)), role) if text else None
+        self.paint()
+        self.show_frame()
+
+    def say_unused(self, key: str) -> None:
+        help_key = next((spell_key(at.keys[0]) for at in self.svc.actions() if at.id == "help"), "")
+        lists = f"; {help_key} lists what does" if help_key else ""
+        super().say(f"{key} does nothing in this card{lists}", "dim")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -152,7 +176,10 @@ class SignIn(Card):
     def paint(self) -> None:
         if not self.has_widgets:
             return
-        rows = self._approval_rows() if self._doing else self._way_rows()
+        rows = self._doing_rows() if self._doing else self._asked_rows() if self._asking else self._way_rows()
+        if self._told is not None:
+            text, role = self._told
+            rows += [BLANK, *self._fold(f"✗ {text}" if role == "bad" else text, role)]
         self.query_one(Lines).show(sequence(rows), self._at)
         self.fit(len(rows) + 1)
 
@@ -161,12 +188,31 @@ class SignIn(Card):
             Item(way, ((f"{words.name:<{NAME}} ", "accent"), (words.needs, "text")), text=words.name)
             for way, words in WAYS.items()
         ]
+        rows += [BLANK, self._server_row(SERVER), *self._warning_rows(), BLANK]
+        about = WAYS[str(self._at)].about if self._at in WAYS else ABOUT_SERVER
+        return [*rows, *self._fold(about, "dim")]
+
+    def _asked_rows(self) -> list[Item]:
+        """Returns rows about what the user is asked for: what is chosen already, and what happens next."""
+        about = WAYS[str(self._asking)].about if self._asking in WAYS else ABOUT_SERVER
+        return [*self._chosen_rows(), *self._warning_rows(), BLANK, *self._fold(about, "dim")]
+
+    def _chosen_rows(self) -> list[Item]:
+        rows = [] if self._asking == SERVER else [self._server_row(None)]
+        if self._account and (self._needs_code or self._doing) and self._at in (KEY, CODE):
+            rows.append(Item(None, ((f"{'account':<{NAME}} ", "dim"), (safe(self._account), "text"))))
+        return rows
+
+    def _server_row(self, key: Hashable) -> Item:
         server: Part = (safe(self._origin), "text") if self._origin else ("which one? needed", "warn")
-        rows += [BLANK, Item(SERVER, ((f"{'server':<{NAME}} ", "dim"), server), text="server")]
-        return [
-            *rows,
-            *(Item(None, (("  ", "text"), *row)) for row in fold(self._warning(), self._width - 2)),
-        ]
+        return Item(key, ((f"{'server':<{NAME}} ", "dim"), server), text="server")
+
+    def _fold(self, text: str, role: str) -> list[Item]:
+        return [Item(None, row) for row in fold([(text, role)], self._width)]
+
+    def _warning_rows(self) -> list[Item]:
+        warning = self._warning()
+        return self._fold(*warning[0]) if warning else []
 
     def _warning(self) -> list[Part]:
         """Returns what speaks against the server, as parts."""
@@ -190,9 +236,10 @@ class SignIn(Card):
         except SvcError:
             return False
 
-    def _approval_rows(self) -> list[Item]:
+    def _doing_rows(self) -> list[Item]:
+        doing = self._fold(f"◐ {self._doing}", "dim")
         if self._approval is None:
-            return [BLANK, Item(None, ((f"◐ {self._doing}", "dim"),))]
+            return [*self._chosen_rows(), BLANK, *doing]
         approval = self._approval
         return [
             *_make_rows("open", approval.url, "link", self._width),
@@ -202,30 +249,73 @@ class SignIn(Card):
             *_make_rows("compare", approval.fingerprint, "text", self._width),
             Item(None, ((" " * (NAME + 1), "text"), ("the page must show this fingerprint", "dim"))),
             BLANK,
-            Item(None, ((f"◐ {self._doing}", "dim"),)),
+            *doing,
         ]
 
     # --- the ways
 
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        super().on_lines_moved(event)
+        key = self.query_one(Lines).key
+        if key is not None and key != self._at and not (self._doing or self._asking):
+            self._at, self._told = key, None
+            self.paint()
+        self.show_keys()
+
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        self._told = None
         self._begin(event.key)
 
     def _begin(self, way: Hashable) -> None:
         """Begin a way to sign in: ask for what it needs, or run it."""
         if self._doing:
             return
-        self._at = way
+        self._at, self._taken = way, ""
         self.query_one(Lines).go_to(way)
         if way == SERVER or not self._origin:
             self._ask_server("" if way == SERVER else way)
         elif way == BROWSER:
             self._by_browser()
         elif way in (KEY, CODE):
-            self._ask_account(needs_code=way == CODE)
+            self._ask_account()
         elif way == QR:
-            self.ask(
-                "text below the code, svc-pair:1:…", self._by_qr, enter="join", label=f"{'QR text':<{NAME}}"
-            )
+            self._ask_for(QR, "text below the code, svc-pair:1:…", self._by_qr, enter="join", label="QR text")
+
+    def _ask_for(
+        self,
+        way: Hashable,
+        sign: str,
+        done: Callable[[str], None],
+        *,
+        enter: str,
+        label: str,
+        value: str = "",
+        back: Callable[[], None] | None = None,
+        needs_code: bool = False,
+    ) -> None:
+        """Ask for what `way` needs. What is typed replaces `value`. `back`: called at esc, in place of the
+        list of ways. `needs_code`: a code of the account is asked for."""
+
+        def close() -> None:
+            self._asking, self._needs_code = "", False
+            self.paint()
+
+        def answer(typed: str) -> None:
+            self._told = None
+            close()
+            done(typed)
+
+        def leave() -> None:
+            self._told = None
+            close()
+            if back is not None:
+                back()
+
+        self._asking, self._needs_code = way, needs_code
+        self.paint()
+        self.ask(sign, answer, value=value, on_leave=leave, label=f"{label:<{NAME}}", enter=enter)
+        if self._prompt is not None:
+            self._prompt.action_select_all()
 
     def _ask_server(self, then: Hashable = "") -> None:
         """Let the user type the server. `then`: the way that begins after that, "" for none."""
@@ -245,36 +335,43 @@ class SignIn(Card):
                 self._begin(then)
 
         words = "node.example, or 127.0.0.1:8080"
-        self.ask(words, done, value=self._origin, label=f"{'server':<{NAME}}", enter="next")
+        self._ask_for(SERVER, words, done, value=self._origin, label="server", enter="next")
 
-    def _ask_account(self, needs_code: bool) -> None:
+    def _ask_account(self) -> None:
+        needs_code = self._at == CODE
+
         def done(typed: str) -> None:
             self._account = typed.strip()
             if not self._account:
                 self.say("an account needs a name", "warn")
-            elif needs_code:
+            elif needs_code or self._account == self._taken:
                 self._ask_code()
             else:
                 self._by_key()
 
         words = "name of the account" if needs_code else "name of the account; a free one becomes yours"
-        self.ask(
-            words,
-            done,
-            value=self._account,
-            label=f"{'account':<{NAME}}",
-            enter="next" if needs_code else "sign in",
-        )
+        enter = "next" if needs_code else "sign in"
+        self._ask_for(self._at, words, done, value=self._account, label="account", enter=enter)
 
     def _ask_code(self, value: str = "") -> None:
         def done(typed: str) -> None:
             if typed.strip():
                 self._by_key(typed.strip())
             else:
+                self._ask_code()
                 self.say("no code was typed; where you are signed in, type: svc auth device add", "warn")
 
         words = "as svc auth device add prints it: BCDF-GHJK-LMNP"
-        self.ask(words, done, value=value, label=f"{'code':<{NAME}}", enter="sign in")
+        self._ask_for(
+            self._at,
+            words,
+            done,
+            value=value,
+            label="code",
+            enter="sign in",
+            back=self._ask_account,
+            needs_code=True,
+        )
 
     def _by_browser(self) -> None:
         from svc.flows.sign_in.login import by_browser
@@ -284,15 +381,25 @@ class SignIn(Card):
         def show(approval: Approval) -> None:
             self.svc.later(lambda: self._show_approval(stopped, approval))
 
+        def miss(error: SvcError | None) -> None:
+            self.svc.later(lambda: self._show_waiting(stopped, is_away=error is not None))
+
         self._run(
             stopped,
             "asking the server for a code",
-            lambda: by_browser(origin, self._sessions, show, sleep=_sleep_until(stopped)),
+            lambda: by_browser(origin, self._sessions, show, sleep=_sleep_until(stopped), missed=miss),
         )
 
     def _show_approval(self, stopped: threading.Event, approval: Approval) -> None:
         if self._goes_on(stopped):
-            self._approval, self._doing = approval, "waiting until you approve it there; esc stops"
+            self._approval = approval
+            self._show_waiting(stopped, is_away=False)
+
+    def _show_waiting(self, stopped: threading.Event, is_away: bool) -> None:
+        """Say that the app waits for the approval. `is_away`: the server does not answer meanwhile."""
+        doing = "the server does not answer; it is asked again; esc stops" if is_away else WAITING
+        if self._goes_on(stopped) and doing != self._doing:
+            self._doing = doing
             self.paint()
             self.show_frame()
 
@@ -313,17 +420,20 @@ class SignIn(Card):
         if isinstance(error, NotFound):
             self.say("this server does not offer the sign-in by key; choose browser", "warn")
         elif not isinstance(error, HandleTaken):
-            if isinstance(error, UsageError):  # a code or a name is to be corrected
-                self._ask_code(code) if code else self._ask_account(self._at == CODE)
+            if isinstance(error, Invalid):  # nobody has the account that a code was typed for
+                self._ask_account()
+            elif isinstance(error, UsageError):  # a code or a name is to be corrected
+                self._ask_code(code) if code else self._ask_account()
             self.say(_words_of(error), "bad")
         elif code:
             self._ask_code(code)
             words = "the code is mistyped, used, older than ten minutes, or another account's than"
             self.say(f"{words} {self._account}'s", "bad")
         else:
-            self._ask_code()
-            words = f"{self._account} is taken and does not know this machine; where you are signed in, type:"
-            self.say(f"{words} svc auth device add, and here its code; or esc for another name", "warn")
+            self._taken = self._account
+            self._ask_account()
+            words = f"{self._account} is taken, and does not know this machine. Type another name."
+            self.say(f"{words} Or is it yours? enter again asks for a code of a device that it knows.", "bad")
 
     def _by_qr(self, typed: str) -> None:
         from svc.flows.sign_in import pairing
@@ -348,7 +458,7 @@ class SignIn(Card):
         self._origin = text.origin
         self._run(
             stopped,
-            "waiting for the device that shows the code; esc stops",
+            "waiting for the device that shows the code",
             lambda: pairing.join(text, self._sessions, "", compare, sleep=_sleep_until(stopped)),
         )
 
@@ -388,9 +498,9 @@ class SignIn(Card):
         """Sign in on a thread. `stopped`: ends the attempt once it is set. `doing`: what the card shows
         meanwhile. `refused`: called with the reason if the sign-in fails. Without it, the card says the
         reason."""
-        self._stopped, self._doing, self._approval = stopped, doing, None
+        self._stopped, self._doing, self._approval = stopped, f"{doing}; esc stops", None
         self.say("")
-        self.paint()
+        self.set_timer(SLOW, lambda: self._say_slow(stopped))
 
         def work() -> None:
             try:
@@ -405,6 +515,12 @@ class SignIn(Card):
 
         self.app.run_worker(work, thread=True, group="sign in", exit_on_error=False)
 
+    def _say_slow(self, stopped: threading.Event) -> None:
+        slow = "; the server does not answer yet"
+        if self._goes_on(stopped) and self._approval is None and self._at != QR:
+            self._doing = self._doing.removesuffix("; esc stops") + f"{slow}; esc stops"
+            self.paint()
+
     def _goes_on(self, stopped: threading.Event) -> bool:
         """Returns whether the card still waits for this attempt. `stopped`: what ends the attempt."""
         return stopped is self._stopped and not stopped.is_set() and self.is_attached
@@ -418,6 +534,8 @@ class SignIn(Card):
         if not self._goes_on(stopped):
             return
         self._end()
+        if isinstance(error, ServerUnreachable) and self._origin == self.svc.client.origin:
+            self.svc.note_failure(error)
         if refused is None:
             self.say(_words_of(error), "bad")
         else:

@@ -60,6 +60,42 @@ class Line(Widget):
         return strip(columns(self._left, self._right, width), width, styles)
 
 
+class Folded(Line):
+    """A line of parts that is wrapped to as many lines as it needs, at most SAID_ROWS. The parts `right` are
+    aligned to the right edge of the last one."""
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._rows: list[tuple[Part, ...]] = [()]
+
+    def put(self, left: Sequence[Part], right: Sequence[Part] = ()) -> None:
+        super().put(left, right)
+        self._place()
+
+    def on_resize(self) -> None:
+        self._place()
+
+    def _place(self) -> None:
+        """Wrap the parts, and set the height to the lines that they need."""
+        width = self.size.width or self.app.size.width
+        beside = sum(cell_len(text) for text, _ in self._right)
+        rows = cut_rows(fold(self._left, width - 2), width - 2)
+        if beside and sum(cell_len(text) for text, _ in rows[-1]) + beside > width - 2:
+            rows.append(())
+        if rows != self._rows:
+            self._rows = rows
+            self.refresh()
+        if self.styles.height is None or self.styles.height.value != len(rows):
+            self.styles.height = len(rows)
+
+    def render_line(self, y: int) -> Strip:
+        styles, width = THEMES[getattr(self.app, "colours", "terminal")], self.size.width
+        if y >= len(self._rows):
+            return strip((), width, styles)
+        right = self._right if y == len(self._rows) - 1 else ()
+        return strip(columns(((" ", "text"), *self._rows[y]), right, width), width, styles)
+
+
 class Hints(Line):
     """The line of keys. It shows as many keys as fit, and always the last one, which opens the list of all
     keys. A message stands before the keys if some keys fit beside it. Otherwise it stands above them, in at
@@ -117,12 +153,7 @@ class Hints(Line):
 
     def _fold(self, message: Part) -> list[tuple[Part, ...]]:
         """The rows of a message."""
-        width = self._width - 2
-        rows = fold([message], width)
-        if len(rows) > SAID_ROWS:
-            rows = rows[:SAID_ROWS]
-            rows[-1] = (*fit(rows[-1], width - 1), (CUT, "dim"))
-        return rows
+        return cut_rows(fold([message], self._width - 2), self._width - 2)
 
     def _fits_beside(self) -> bool:
         """Whether the message leaves room for some keys in its line."""
@@ -162,6 +193,13 @@ SEND = "ctrl+s"  # the key that sends all of what is written
 STEPS = {"up": -1, "down": 1}
 YES_OR_NO = (("y", "yes"), ("n", "no"), ("esc", "leave"))
 OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most
+
+
+def cut_rows(rows: list[tuple[Part, ...]], width: int) -> list[tuple[Part, ...]]:
+    """Returns at most SAID_ROWS of the rows of a message. If some are left out, a sign says so."""
+    if len(rows) <= SAID_ROWS:
+        return rows
+    return [*rows[: SAID_ROWS - 1], (*fit(rows[SAID_ROWS - 1], width - 1), (CUT, "dim"))]
 
 
 class Passed(Message):

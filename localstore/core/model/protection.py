@@ -45,6 +45,7 @@ class Protection(ProtectionSet, frozen=True, kw_only=True):
     pattern: str
 
 
+STAY = "your edits stay here"  # begins what can be done with edits that a protected branch does not take
 _WRITES = ("lock_writes", "require_review", "require_checks")
 _ACTS = {"write": "is not edited or pushed to directly", "move": "is not moved", "create": "is not created"}
 
@@ -64,7 +65,7 @@ def refusal(
     way = "; choose a name that the rule does not match"
     if act != "create":
         way = (
-            f" ({', '.join(flags)}): your edits stay here; take them to a branch of their own with "
+            f" ({', '.join(flags)}): {STAY}; take them to a branch of their own with "
             f"svc repo branch NAME --from {branch} and svc switch NAME --merge"
         )
     patterns = [rule.pattern for rule in rules]

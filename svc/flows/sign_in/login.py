@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.errors import ClientError, Invalid, NotFound, ServerMisbehaved
+from localstore.core.errors import ClientError, Invalid, NotFound, ServerMisbehaved, ServerUnreachable
 from localstore.core.identity.device_grant import (
     CHALLENGE_ID_BYTES,
     GRANT_TYPE,
@@ -77,10 +77,12 @@ def by_browser(
     name: str = "",
     *,
     sleep: Callable[[float], None] = time.sleep,
+    missed: Callable[[ServerUnreachable | None], None] | None = None,
 ) -> Session:
     """Ask the server for a sign-in, wait until a person approves it in a browser, and store the session.
     Returns the session. `show` is called once with the address and code, before the wait. `name` is the name
-    of this machine. Raises AccessDenied, ExpiredToken."""
+    of this machine. With `missed`, a server that does not answer during the wait is asked again; `missed` is
+    called with its error, and with None once it answers. Raises AccessDenied, ExpiredToken."""
     api, identity = Api(Http(origin)), sessions.identity
     device, transport = identity.device.public, identity.transport.public
     start = DeviceCodeStart(
@@ -96,7 +98,7 @@ def by_browser(
             code.verification_uri_complete,
         )
     )
-    sealed = _wait(api, code, sleep)
+    sealed = _wait(api, code, sleep, missed)
     grant = open_grant(
         unb64u(sealed),
         identity.transport,
@@ -249,7 +251,12 @@ def _raw(device_code: str) -> bytes:
         raise ServerMisbehaved("the server sent a device code that cannot be read") from None
 
 
-def _wait(api: Api, code: DeviceCode, sleep: Callable[[float], None]) -> str:
+def _wait(
+    api: Api,
+    code: DeviceCode,
+    sleep: Callable[[float], None],
+    missed: Callable[[ServerUnreachable | None], None] | None,
+) -> str:
     """Ask the server repeatedly until the sign-in is approved. Returns the encrypted session in base64url."""
     claim = TokenRequest(grant_type=GRANT_TYPE, device_code=code.device_code)
     interval = min(max(code.interval, 1), INTERVAL_MAX)
@@ -259,8 +266,15 @@ def _wait(api: Api, code: DeviceCode, sleep: Callable[[float], None]) -> str:
         waited += interval
         try:
             return api.send(auth.CLAIM, claim).sealed
-        except AuthorizationPending:
+        except ServerUnreachable as error:
+            if missed is None:
+                raise
+            missed(error)
             continue
+        except AuthorizationPending:
+            pass
         except SlowDown:
             interval = min(interval + 5, INTERVAL_MAX)
+        if missed is not None:
+            missed(None)
     raise ExpiredToken("nobody approved the sign-in in time; run: svc login")

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
+from tui.machine import Place
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -59,3 +60,19 @@ async def test_branches_stand_in_one_card_with_the_newest_first(
         )
         await press(pilot, *"old", "enter")
         await sees(pilot, "older @ ")
+
+
+async def test_the_branch_of_the_folder_is_shown_also_if_it_is_newer_than_what_is_known(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    place = Place(Path.cwd())
+    async with open_app(place=place.read_again()).run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2")
+        await sees(pilot, "  main @")
+    assert alice("repo", "branch", "fresh").code == 0
+    assert alice("switch", "fresh").code == 0
+    async with open_app(place=place.read_again()).run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2")
+        await sees(pilot, "  fresh @")

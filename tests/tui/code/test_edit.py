@@ -301,8 +301,82 @@ async def test_a_protected_branch_is_said_before_anything_is_typed(
         await press(pilot, *"README", "enter")
         await sees(pilot, "README.md")
         await pilot.press("e")
-        await sees(pilot, "main takes edits by proposals only (rule main); :repo branch NAME makes a branch")
+        await sees(pilot, "main takes edits by proposals only (rule main); a branch", "/README")
         assert not isinstance(pilot.app.screen, Edit)
+        await pilot.press("escape")
+        await sees(pilot, "main takes edits by proposals only (rule main)", "t find file")
         assert alice("repo", "protect", "clear", "main", "--yes").code == 0
         await pilot.press("e")
+        await sees(pilot, "README.md · ✓ saved")
+
+
+async def test_edits_of_a_protected_branch_begin_on_a_branch_of_their_own(
+    other: Typist, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "protect", "set", "main", "--require-review").code == 0
+    async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
+        await open_code(pilot)
+        await press(pilot, "t")
+        await press(pilot, *"README", "enter")
+        await sees(pilot, "README.md")
+        await press(pilot, "e", "ctrl+u", "enter")
+        await sees(pilot, "a new branch needs a name")
+        await press(pilot, "e", "ctrl+u", *"main", "enter")
+        await sees(pilot, "main is protected by the rule main and is not created")
+        await press(pilot, "e", "ctrl+u", *"own/words", "enter")
+        await sees(pilot, "own/words  edited live", "README.md · ✓ saved")
+        await pilot.press("home", *"mine ")
+        await sees(pilot, "✓ saved, in no seal yet")
+        await pilot.press("escape")
+        await sees(pilot, "✓ saved on the branch, not in this seal: b shows own/words")
+    assert here().branch == "own/words" and Path("README.md").read_text().startswith("mine ")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+async def test_a_refused_edit_moves_to_a_branch(
+    other: Typist, alice: Svc, open_app: Open, width: int
+) -> None:
+    async with open_app(place=here()).run_test(size=(width, 24)) as pilot:
+        await edit(pilot)
+        assert alice("repo", "protect", "set", "main", "--require-review").code == 0
+        await pilot.press("home", *"kept ")
+        text = await sees(pilot, "README.md · ✗ saved here, refused by the server", "f10 take it to a new")
+        flat = " ".join(text.split())
+        assert "✗ main is protected by the rule main" in flat and "a branch of its own." in flat
+        assert "sending" not in text and "…" not in text
+        await press(pilot, "ctrl+s")
+        await sees(pilot, "refused by the server")
+        await press(pilot, "f10", "escape")
+        await sees(pilot, "nothing was done")
+        await press(pilot, "f10", "ctrl+u", *"own", "enter")
+        await sees(pilot, "own  edited live", "README.md · ✓ saved", "kept ")
+    assert Path("README.md").read_text().startswith("kept ")
+
+
+async def test_an_edit_that_was_refused_is_said_again_when_it_is_left(
+    other: Typist, alice: Svc, open_app: Open
+) -> None:
+    async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
+        await edit(pilot)
+        assert alice("repo", "protect", "set", "main", "--require-review").code == 0
+        await pilot.press("home", *"kept ")
+        await sees(pilot, "refused by the server")
+        await pilot.press("escape")
+        await sees(pilot, "main: main is protected by the rule main", "The text is in")
+    assert alice("repo", "protect", "clear", "main", "--yes").code == 0
+    await_other = lambda: (other.hear(), other.shown.startswith(b"kept "))[1]  # noqa: E731
+    until(await_other, "what was refused is sent once the rule is gone")
+
+
+async def test_a_server_that_does_not_answer_an_edit_is_said_to_be_slow(
+    other: Typist, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.screens.code.edit.SLOW", 0.5)
+    async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
+        await edit(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, Edit) and screen._writing is not None
+        monkeypatch.setattr(screen._writing, "queued", True)
+        await sees(pilot, "README.md · ◐ saved here, the server does not answer yet")
+        monkeypatch.setattr(screen._writing, "queued", False)
         await sees(pilot, "README.md · ✓ saved")

@@ -121,6 +121,20 @@ def test_what_is_typed_offline_is_in_the_folder_and_sent_later(
     )
 
 
+def test_who_types_is_told_why_the_server_takes_nothing(
+    typists: tuple[Typist, Typist], devices: tuple[Device, Device]
+) -> None:
+    one = typists[0]
+    devices[0].svc("repo", "protect", "set", "main", "--require-review")
+    one.type("alpha", "kept ")
+    until(lambda: (one.hear(), "protected by the rule main" in one.writing.refused)[1])
+    assert one.writing.queued
+    until(lambda: (devices[0].folder / one.writing.path).read_text().startswith("kept alpha"))
+    devices[0].svc("repo", "protect", "clear", "main", "--yes")
+    until(lambda: (one.hear(), not (one.writing.refused or one.writing.queued))[1])
+    assert _same(typists, devices).startswith("kept alpha")
+
+
 def test_what_cannot_be_written_says_why(devices: tuple[Device, Device], relay: Relay) -> None:
     first = devices[0]
     first.svc("watch", "--detach")

@@ -14,7 +14,7 @@ from tui import contents
 from tui.actions import Action
 from tui.screens.base import READING_SECONDS
 from tui.screens.code.file_view import FileView
-from tui.text import safe
+from tui.screens.code.own_branch import ask_for_branch
 from tui.widgets.lines import Lines
 
 EDIT = Action("edit", ("e",), "edit live", "", "signed_in", True, "live.updates")
@@ -31,31 +31,74 @@ class BeginEdit(FileView):
             self.of.say(why, "warn")
             return
         read = contents.protections(self.of.repo.id)
-        has_rules = self.svc.client.read_cached(read) is not None
+        cached = self.svc.client.read_cached(read)
+        begins = cached is None or not self._rules_against(cached[0])  # unless the server says no
+
+        def take(rules: Sequence[Protection], at: float) -> None:
+            against = self._rules_against(rules)
+            if cached is not None and at == cached[1]:  # the server is being asked
+                if begins:
+                    self._find_folder()
+                else:
+                    self.of.say(
+                        f"◐ asking whether {against[0].pattern} still protects {self.of.ref_name}", "dim"
+                    )
+            elif against:
+                self._refuse(against, asks=True)
+            elif cached is None or not begins:
+                self._edit_if_in_front()
 
         def edit_offline(error: BaseException) -> None:
-            if not has_rules:
-                self._edit_unless_refused(())
+            if cached is None:
+                self._edit_if_in_front()
+            elif not begins:
+                self._refuse(self._rules_against(cached[0]), asks=False)
 
         self.of.hold_keys(READING_SECONDS)
-        self.svc.load(read, lambda rules, at: self._edit_unless_refused(rules), edit_offline)
+        self.svc.load(read, take, edit_offline)
 
-    def _edit_unless_refused(self, rules: Sequence[Protection]) -> None:
-        """Edit the open text, or say that these protection rules allow no edits of the branch. Does nothing
-        if the text is edited already."""
-        if not (self.is_attached and self.of.in_front):
-            return
+    def _rules_against(self, rules: Sequence[Protection]) -> Sequence[Protection]:
+        """Returns those of the protection rules that match the branch, if they allow no edits of it."""
         branch = self.of.ref_name
         rules = matching(rules, branch)
-        if refusal(branch, rules, "write") is None:
+        return rules if refusal(branch, rules, "write") is not None else ()
+
+    def _edit_if_in_front(self) -> None:
+        if self.is_attached and self.of.in_front:
+            self.of.say("")
             self._find_folder()
+
+    def _refuse(self, rules: Sequence[Protection], asks: bool) -> None:
+        """Say that these protection rules allow no edits of the branch. If the text is edited already and
+        nothing was typed, leave it. `asks`: let the user name a branch for the edits."""
+        from tui.screens.code.edit import Edit
+
+        if not self.is_attached:
             return
+        if (
+            isinstance(self.app.screen, Edit)
+            and self.app.screen.below is self.of
+            and self.app.screen.is_untouched
+        ):
+            self.app.pop_screen()
+        elif not self.of.in_front:
+            return
+        branch = self.of.ref_name
         self.of.drop_keys()
-        rule = safe(rules[0].pattern)
-        self.of.say(
-            f"{safe(branch)} takes edits by proposals only (rule {rule}); :repo branch NAME makes a branch",
-            "warn",
-        )
+        why = f"{branch} takes edits by proposals only (rule {rules[0].pattern})"
+        place = self.svc.place.read_again()
+        if not asks or self.path is None:
+            self.of.say(f"{why}; a branch of its own needs the server, which does not answer", "warn")
+        elif (place.repo_id, place.branch) != (self.of.repo.id, branch):
+            self.of.say(f"{why}; :repo branch NAME makes a branch", "warn")
+        else:
+            ask_for_branch(self.of, branch, self.path, why, self._edit_on_branch)
+
+    def _edit_on_branch(self, name: str) -> None:
+        """Edit the open text in the linked folder, which was switched to the branch `name`."""
+        place = self.svc.place.read_again()
+        if self.is_attached and self.of.in_front and place.folder is not None and place.branch == name:
+            self._open_edit(place.folder, name)
 
     def _find_folder(self) -> None:
         """Find the folder of this machine in which the text is edited, and edit it there."""
@@ -118,6 +161,12 @@ class BeginEdit(FileView):
             return
         if branch != ref:
             self.of.say(f":switch {ref} first: on {branch} is {folder}", "warn")
+            return
+        self._open_edit(folder, branch)
+
+    def _open_edit(self, folder: Path, branch: str) -> None:
+        machine = self.svc.machine
+        if machine is None or self.path is None:
             return
         from tui.screens.code.edit import Edit
 

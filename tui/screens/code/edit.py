@@ -3,6 +3,7 @@ time."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,27 +12,31 @@ from textual.events import Key
 
 from localstore.agent.talk import PersonOnBranch
 from localstore.core.lane.crdt import Delta
+from localstore.core.model.protection import STAY
 from localstore.core.numbers import whole_number
 from localstore.core.words import count
-from tui.actions import spell_key
+from tui.actions import Action, spell_key
 from tui.listening.writing import AgentEvent, Writing
 from tui.machine import Machine
-from tui.screens.base import READING_SECONDS, TWO_PANES, Over
+from tui.screens.base import READING_SECONDS, TWO_PANES, Base, Over
 from tui.screens.code.clipboard import copy
 from tui.screens.code.edit_keys import EDIT_ACTIONS
 from tui.screens.code.live import name_of
+from tui.screens.code.own_branch import ask_for_branch
 from tui.screens.command.output import DONE
 from tui.text import Part, safe
 from tui.theme import css_colour
-from tui.widgets.frame import LIGHTS, Line, Prompt
+from tui.widgets.frame import LIGHTS, Folded, Prompt
 from tui.widgets.framed import Pane, draw_frame
 from tui.widgets.written import Cursors, TextEditor, Use
+from tui.wording import in_app
 
 OWN = frozenset(action.id for action in EDIT_ACTIONS)
 SAVED = "✓ saved"  # the state of a text of which the server has everything
 SAID = 20  # characters of what was typed for the number of a line that a message repeats
 SEALED = "Sealed "  # the first word of the sentence of a push that has sealed
 HERE_EACH = 0.25  # seconds between two reports of where the cursor is
+SLOW = 2.0  # seconds without the server's answer to what was typed, after which the text says so
 
 
 class Edit(Over):
@@ -63,6 +68,8 @@ class Edit(Over):
         self._unsealed = False  # whether the text differs from `sealed`
         self._ended = self._notice = ""
         self._here: tuple[int, int] | None = None
+        self._sent_at = 0.0  # since when the server owes an answer, by the monotonic clock; 0: it owes none
+        self._is_slow = False  # whether that was said
         self._drawn = (False, "")  # whether there is a frame, and its colour
 
     def content(self) -> ComposeResult:
@@ -80,7 +87,7 @@ class Edit(Over):
         )
         with Pane(id="text_pane"):
             yield TextEditor(self._path, use)
-        yield Line(id="bar")
+        yield Folded(id="bar")
 
     def title_parts(self) -> Sequence[Part]:
         return (
@@ -92,8 +99,11 @@ class Edit(Over):
     def on_mount(self) -> None:
         super().on_mount()
         self.hold_keys(READING_SECONDS)
-        self._writing = self._machine.write(self._folder, self._path, self._heard)
-        self.set_interval(HERE_EACH, self._tell_here)
+        svc = self.svc  # the screen may be closed when the last event comes
+        self._writing = self._machine.write(
+            self._folder, self._path, lambda heard: svc.later(lambda: self._take(heard))
+        )
+        self.set_interval(HERE_EACH, self._look)
         self._paint()
 
     def on_resize(self) -> None:
@@ -159,16 +169,39 @@ class Edit(Over):
 
     def footer(self) -> list[tuple[str, str]]:
         offered = [action for action in self.svc.actions() if action.id in OWN and action.footer]
-        return [(spell_key(action.keys[0]), action.label) for action in offered if action.keys]
+        labelled = [(action, label) for action in offered if action.keys and (label := self.label_of(action))]
+        return [(spell_key(action.keys[0]), label) for action, label in labelled]
+
+    def label_of(self, action: Action) -> str:
+        if action.id == "edit_branch":
+            return action.label if self._can_move else ""
+        return "" if action.id == "edit_seal" and self._refused else action.label
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing was typed yet."""
+        return self._writing is None or not self._writing.made
+
+    @property
+    def _refused(self) -> str:
+        """Why the server does not take what was typed, "" if it takes it."""
+        return self._writing.refused if self._writing is not None and not self._ended else ""
+
+    @property
+    def _can_move(self) -> bool:
+        """Whether a branch of its own would take what was typed. The branch is protected, and the folder is
+        the linked one, in which the app runs commands."""
+        return STAY in self._refused and self.svc.place.folder == self._folder
+
+    @property
+    def _file(self) -> str:
+        return str(self._folder / self._path)
 
     @property
     def _area(self) -> TextEditor:
         return self.query_one(TextEditor)
 
     # --- what is heard
-
-    def _heard(self, heard: AgentEvent) -> None:
-        self.svc.later(lambda: self._take(heard))
 
     def _take(self, heard: AgentEvent) -> None:
         writing = self._writing
@@ -220,9 +253,11 @@ class Edit(Over):
 
     def _paint(self) -> None:
         self._frame()
-        parts: list[Part] = [(" ", "text")]
-        if self._ended or self._notice:
-            parts += [(safe(self._ended or self._notice), "warn"), ("  ", "text")]
+        parts: list[Part] = []
+        if self._refused:
+            parts += [(f"✗ {safe(self._why_refused())}", "bad"), ("  ", "text")]
+        elif self._ended or self._notice:
+            parts += [(safe(in_app(self._ended or self._notice)), "warn"), ("  ", "text")]
         for person in self._people:
             parts += [
                 (f"◂ {name_of(person)}", _role(person)),
@@ -230,11 +265,23 @@ class Edit(Over):
             ]
         writing = self._writing
         state = writing.state if writing is not None else ""
-        if not (self._people or self._ended or self._notice) and state in ("live", "online"):
+        if state == "offline" and not (self._ended or self._notice or self._refused):
+            parts.append((f"what you type is in {safe(self._file)}, and sent once the server answers", "dim"))
+        if not (self._people or self._ended or self._notice or self._refused) and state in ("live", "online"):
             parts.append(("nobody else is in this text", "dim"))
         own = state in LIGHTS and state != self.svc.news.state  # else the title has it
         light = LIGHTS[state] if own else ()
-        self.query_one("#bar", Line).put(parts, (*light, (" ", "text")))
+        self.query_one("#bar", Folded).put(parts, (*light, (" ", "text")))
+        self.show_keys()
+
+    def _why_refused(self) -> str:
+        """Returns why the server does not take the text, where the text is, and what can be done."""
+        reason = in_app(self._refused)
+        if not self._can_move:
+            return f"{reason}; the text is in {self._file}"
+        why, _, _ = reason.partition(f": {STAY}")
+        key = next((at.keys[0] for at in self.svc.actions() if at.id == "edit_branch" and at.keys), "")
+        return f"{why}. The text is in {self._file}; {spell_key(key)} takes it to a branch of its own."
 
     def state(self) -> Part:
         """Returns the state of the text (saved, sent, …) as a part of a line."""
@@ -250,9 +297,13 @@ class Edit(Over):
         if writing.waits:
             return "⋯ on its way to the folder", "warn"
         if writing.refused:
-            return f"saved here, refused by the server: {safe(writing.refused)}", "bad"
+            return "✗ saved here, refused by the server", "bad"
+        if writing.queued and writing.state == "offline":
+            return "⋯ queued offline", "warn"
+        if writing.queued and self._is_slow:
+            return "◐ saved here, the server does not answer yet", "warn"
         if writing.queued:
-            return ("⋯ queued offline", "warn") if writing.state == "offline" else ("⋯ sending", "dim")
+            return "⋯ sending", "dim"
         return SAVED, "good"
 
     # --- what is typed
@@ -272,6 +323,17 @@ class Edit(Over):
         """Returns the changes, after the state of the text that they change was painted."""
         self._paint()
         return changes
+
+    def _look(self) -> None:
+        """Report where the cursor is, and say if the server takes long to answer."""
+        writing, now = self._writing, time.monotonic()
+        owes = writing is not None and writing.open and writing.queued and not writing.refused
+        self._sent_at = (self._sent_at or now) if owes else 0.0
+        is_slow = owes and now >= self._sent_at + SLOW
+        if is_slow != self._is_slow:
+            self._is_slow = is_slow
+            self._paint()
+        self._tell_here()
 
     def _tell_here(self) -> None:
         row, column = self._area.cursor_location
@@ -312,6 +374,8 @@ class Edit(Over):
         self._compare()
         if self.svc.place.folder != self._folder:
             self.say(f"a push in {self._folder} seals it" if not self._ended else self._ended, "warn")
+        elif self._refused:
+            self.say(self._why_refused(), "bad")
         elif text != SAVED:
             self.say(f"{text}: it can be sealed once it is saved", "warn")
         elif self._sealed is not None and not self._unsealed:
@@ -347,6 +411,20 @@ class Edit(Over):
             self.say(last, "dim")
         self._compare()
         self._paint()
+
+    def do_edit_branch(self) -> None:
+        """Take what was typed to a new branch, because the server refuses it on this one."""
+        if not self._can_move:
+            self.say(self._why_refused() if self._refused else "this branch takes your edits", "dim")
+            return
+        ask_for_branch(self, self._branch, self._path, "", self._go_on_at)
+
+    def _go_on_at(self, name: str) -> None:
+        """Go on in the same text on the branch `name`, to which the folder was switched."""
+        line = self._area.cursor_location[0] + 1
+        moved = Edit(self._machine, self._folder, name, self._path, line, self._repo, self._sealed)
+        self.app.switch_screen(moved)
+        moved.say(f"{name} has your edits, and the folder is on it now", "good")
 
     def do_edit_next(self) -> None:
         self._seek(1)
@@ -384,14 +462,17 @@ class Edit(Over):
         if self._ended:
             below.say(f"{self._ended}; {text}" if role == "bad" else self._ended, role)
         elif opened:
-            below.say(self._where_saved() if is_unsealed else text, role)
+            words = self._where_saved(below) if is_unsealed else text
+            below.say(f"{self._branch}: {self._why_refused()}" if self._refused else words, role)
 
-    def _where_saved(self) -> str:
+    def _where_saved(self, below: Base) -> str:
         """Returns where the text is that was typed, because the screen below shows the sealed one. Says which
         key shows it, and what seals it."""
         keys = (action.keys[0] for action in self.svc.actions() if action.id == "live" and action.keys)
         key = next((spell_key(key) for key in keys), "")
         shows = f"{key} shows it live, " if key else ""
+        if getattr(below, "ref_name", self._branch) != self._branch:
+            shows = f"b shows {self._branch}, "
         linked = self.svc.place.folder == self._folder
         seals = "svc push -m MESSAGE seals it" if linked else f"a push in {self._folder} seals it"
         return f"{SAVED} on the branch, not in this seal: {shows}{seals}"

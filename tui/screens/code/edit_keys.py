@@ -7,6 +7,7 @@ from tui.actions import Action
 
 EDIT_ACTIONS = (
     Action("leave", ("escape",), "leave", footer=True),
+    Action("edit_branch", ("f10",), "take it to a new branch", footer=True),
     Action("edit_seal", ("ctrl+s",), "seal", footer=True),
     Action("edit_find", ("f2",), "find (ctrl+f)", footer=True),
     Action("edit_next", ("f3",), "next match"),

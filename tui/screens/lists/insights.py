@@ -19,9 +19,10 @@ from tui.blocks import Block, lay_blocks
 from tui.charts import WEEK, bar, by_week, columns_of, sparkline
 from tui.contents import Kind, Times
 from tui.screens.split import PANE, SPLIT_ACTIONS, Split
-from tui.text import Part, brief, fit, safe
+from tui.text import Part, brief, fit, fold, safe
 from tui.texts import first_words
 from tui.widgets.lines import Item, Lines, heading, sequence
+from tui.wording import unread_words
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -64,6 +65,7 @@ class Insights(Split):
         self._issues: Times | None = None
         self._proposals: Times | None = None
         self._kinds: tuple[str, list[Kind]] | None = None  # (seal, the kinds of its files)
+        self._unread = ""  # why something was not read, "" while everything was
         self._asked_kinds = ""  # the seal whose files were requested
 
     def make_title(self) -> tuple[Part, ...]:
@@ -91,12 +93,12 @@ class Insights(Split):
         self.renew()
         repo = self.of.repo.id
         if self.of.seal is not None:
-            self.svc.load(contents.history(repo, self.of.ref_name, None), self._take_seals)
-            self.svc.load(contents.dependencies(repo, self.of.seal), self._take_dependencies)
-        self.svc.load(contents.runs(repo), self._take_runs)
-        self.svc.load(contents.dependents(repo), self._take_dependents)
-        self.svc.load(contents.issue_times(repo), self._take_issues)
-        self.svc.load(contents.proposal_times(repo), self._take_proposals)
+            self.svc.load(contents.history(repo, self.of.ref_name, None), self._take_seals, self._miss)
+            self.svc.load(contents.dependencies(repo, self.of.seal), self._take_dependencies, self._miss)
+        self.svc.load(contents.runs(repo), self._take_runs, self._miss)
+        self.svc.load(contents.dependents(repo), self._take_dependents, self._miss)
+        self.svc.load(contents.issue_times(repo), self._take_issues, self._miss)
+        self.svc.load(contents.proposal_times(repo), self._take_proposals, self._miss)
 
     def _ask_for_kinds(self) -> None:
         """Request the kinds of files in the shown seal. Does nothing if they were requested already."""
@@ -135,6 +137,14 @@ class Insights(Split):
     def _take_dependents(self, dependents: list[Dependent], at: float) -> None:
         self._dependents = dependents
         self._paint_answer()
+
+    def _miss(self, error: BaseException) -> None:
+        self._unread = unread_words(self.svc.news.state)
+        self._paint_answer()
+
+    def _missing(self, width: int) -> list[Line]:
+        """Returns rows in place of a chart whose data has not arrived."""
+        return list(fold([(self._unread or self.WAITING, "dim")], width))
 
     def _paint_answer(self) -> None:
         """Paint the list and the preview again after an answer has arrived, because both may show it."""
@@ -188,7 +198,7 @@ class Insights(Split):
     def _activity(self) -> list[Item]:
         """Returns a row for each kind of work in the last weeks: seals, people, checks, issues, proposals. A
         row is there even before its data has arrived, so that the cursor stays on the first row."""
-        waits: Line = (("…", "dim"),)
+        waits: Line = (("not read" if self._unread else "…", "dim"),)
         seals, names, checks = waits, waits, waits
         if self._seals is not None or self.of.seal is None:
             recent, people = self._recent, self._people
@@ -240,13 +250,15 @@ class Insights(Split):
 
     def _seal_chart(self, width: int) -> list[Line]:
         """Returns the rows of a chart that shows how many seals were made in each week."""
+        if self._seals is None and self.of.seal is not None:
+            return self._missing(width)
         return self._chart([seal.created_at for seal in self._recent], width)
 
     def _times_rows(self, times: Times | None, width: int) -> list[Line]:
         """Returns the rows of a chart that shows how many issues or proposals were opened in each week. A
         line says how many are open and how many are closed."""
         if times is None:
-            return []
+            return self._missing(width)
         done = (f"{times.closed} closed", "dim")
         counts: Line = (
             (f"{times.open} open  ", "good"),
@@ -302,6 +314,8 @@ class Insights(Split):
     def _check_rows(self, width: int) -> list[Line]:
         """Returns a row for each check, with how often it has passed and with its newest runs, the newest on
         the right. Checks that fail most come first."""
+        if self._runs is None:
+            return self._missing(width)
         named: dict[str, list[Run]] = {}
         for run in self._runs or ():
             named.setdefault(run.name, []).append(run)

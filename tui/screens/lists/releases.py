@@ -39,6 +39,7 @@ NAME, SIZE = 60, 11  # columns of the name of a file, at most, and of its size
 
 class Releases(Split):
     LIST = "releases"
+    WAITING = "asking the server"
     RULED = True
     TWO_LINES = True
     FACTS = True

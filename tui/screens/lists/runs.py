@@ -22,9 +22,10 @@ from tui.screens.lists.run_rows import attempt_words, duration, fact_items, run_
 from tui.screens.proposal.words import checks_of, sign_of_check, sign_of_run
 from tui.screens.split import SPLIT_ACTIONS, Split, SplitScreen
 from tui.screens.tab_keys import TAB_ACTIONS, LeadsToTabs
-from tui.text import Part, ago, brief, safe
+from tui.text import Part, ago, brief, fold, safe
 from tui.texts import first_words, item
 from tui.widgets.lines import Item, Lines, heading, sequence
+from tui.wording import unread_words
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -103,6 +104,7 @@ class Workflows(Split):
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._runs: dict[str, Run] = {}
+        self._waiting = self.WAITING  # in place of runs, until the first answer
         self._head: SealChecks | None = None
         self._ids: dict[str, str] = {}  # check of the shown seal → its newest run
         self._first: Hashable | None = None  # the row on which the cursor began
@@ -138,7 +140,7 @@ class Workflows(Split):
         self.renew()
         self._glance.forget()
         repo, seal = self.of.repo, self.of.seal
-        self.svc.load(contents.runs(repo.id), self._paint_runs)
+        self.svc.load(contents.runs(repo.id), self._paint_runs, self._miss_runs)
         if seal is not None:
             self.svc.load(contents.seal_checks(repo.id, seal), self._paint_head)
 
@@ -150,9 +152,14 @@ class Workflows(Split):
         return f"✗{self._head.rollup.failed}" if self._head.rollup.failed else ""
 
     def _paint_runs(self, runs: list[Run], at: float) -> None:
-        self._runs = {run.id: run for run in runs}
+        self._runs, self._waiting = {run.id: run for run in runs}, ""
         self.renew()
         self.paint()
+
+    def _miss_runs(self, error: BaseException) -> None:
+        if self._waiting:
+            self._waiting = unread_words(self.svc.news.state)
+            self.paint()
 
     def _paint_head(self, checks: SealChecks, at: float) -> None:
         self._head = checks
@@ -187,9 +194,11 @@ class Workflows(Split):
                 right = ((f"{attempt_words(check.attempt)}{when} ", "dim"),)
                 rows.append(Item(key, (*left, (below, "dim")), right, check.name))
             rows.append(Item(None, BLANK))
-        rows.append(heading("Runs", len(self._runs)))
+        rows.append(heading("Runs", None if self._waiting else len(self._runs)))
         rows += [self._row(run, wide) for run in self._runs.values()]
-        if not self._runs:
+        if self._waiting:
+            rows += [Item(None, row) for row in fold([(self._waiting, "dim")], self.list_width - 2)]
+        elif not self._runs:
             rows.append(Item(None, (("no runs; whoever checks records one: :repo run create", "dim"),)))
         queued = self.svc.describe_queue(f"/repos/{self.of.repo.id}/runs")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
@@ -209,7 +218,7 @@ class Workflows(Split):
         return self._first
 
     def make_title(self) -> tuple[Part, ...]:
-        return ("Workflows ", "title"), (str(len(self._runs)), "dim")
+        return ("Workflows ", "title"), ("" if self._waiting else str(len(self._runs)), "dim")
 
     def preview_of(self, key: Hashable) -> None:
         run_id = self._run_id(key)

@@ -27,6 +27,7 @@ from tui.screens.talk.previews import SIGNS, Colours, colours_of, first_left, la
 from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines
 from tui.widgets.made import LazyRows
+from tui.wording import unread_words
 
 if TYPE_CHECKING:
     from tui.screens.repo_page import RepoPage
@@ -101,6 +102,7 @@ OF_PROPOSALS = (
 
 class Issues(Split, Acts):
     LIST = "issues"
+    WAITING = "asking the server"
     RULED = True
     TWO_LINES_FROM = TWO_PANES
     TWO_LINES = True
@@ -118,6 +120,7 @@ class Issues(Split, Acts):
         self._kind: Kind = "issues"
         self._filter = parse("issues", "")
         self._found: Sequence[ListedIssue] | Sequence[ListedProposal] = ()
+        self._found_by: Filter | None = None  # the filter that found these, None while none is known
         self._labelled: tuple[Sequence[Label], Colours] = ((), {})
         self._typing: Filter | None = None  # the filter in the open prompt
         self._totals: dict[tuple[Kind, str], int] = {}  # how many there are without a filter, by state
@@ -188,15 +191,21 @@ class Issues(Split, Acts):
 
         def paint(listed: list[ListedIssue] | list[ListedProposal], at: float) -> None:
             if searched is self._filter:
-                self._found = listed
+                self._found, self._found_by = listed, searched
                 if not searched.without_state:
                     self._totals[self._kind, searched.query.state] = len(listed)
                 self.paint()
 
+        def miss(error: BaseException) -> None:
+            if searched is self._filter and self._found_by is not searched:
+                self._found, self._found_by = (), None
+                self.paint()
+                self.listed.waiting = unread_words(self.svc.news.state)
+
         if isinstance(searched.query, IssueQuery):
-            self.svc.load(contents.issues(repo_id, searched.query), paint)
+            self.svc.load(contents.issues(repo_id, searched.query), paint, miss)
         else:
-            self.svc.load(contents.proposals(repo_id, searched.query), paint)
+            self.svc.load(contents.proposals(repo_id, searched.query), paint, miss)
 
     def _count_others(self) -> None:
         """Request how many open ones there are of what `p` lists."""
@@ -214,6 +223,12 @@ class Issues(Split, Acts):
 
     def paint(self) -> None:
         if not self.is_mounted:
+            return
+        if self._found_by is None:
+            waiting = self.listed.waiting or self.WAITING
+            self.listed.show(())
+            self.listed.waiting = waiting
+            self.rest()
             return
         listed = self._found
         below = f"/repos/{self.of.repo.id}/{self._kind}"
@@ -238,7 +253,7 @@ class Issues(Split, Acts):
             return
         hidden = self.hides_rows() or self._filter.query.state != "open"
         if kind != self._kind or hidden:  # the list does not show it
-            self._kind, self._found = kind, ()
+            self._kind, self._found, self._found_by = kind, (), None
             self._filter = parse(kind, "")
             if self.is_mounted:
                 self.listed.filter("")
@@ -268,6 +283,8 @@ class Issues(Split, Acts):
         query = self._typing or self._filter
         words = " ".join(filter(None, (query.without_state, query.free)))
         title: Part = (f"{self._kind.capitalize()} {state} · ", "title")
+        if self._found_by is None and not words:
+            return ((f"{self._kind.capitalize()} {state} ", "title"),)
         if not words:
             return title, (f"{len(self._found)}", "dim")
         lines, matches = self.listed, len(self._found)
@@ -389,7 +406,7 @@ class Issues(Split, Acts):
 
     def do_kind(self) -> None:
         self._kind = "proposals" if self._kind == "issues" else "issues"
-        self._filter, self._found = parse(self._kind, ""), ()
+        self._filter, self._found, self._found_by = parse(self._kind, ""), (), None
         self.query_one("#issues", Lines).filter("")
         self.paint()
         self.of.show_frame()

@@ -1,0 +1,66 @@
+"""Takes edits to a branch of their own, where the branch of the folder takes none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+
+from tui.screens.base import Base
+from tui.screens.command.output import DONE
+
+ASKS = "name of the branch"
+
+
+def suggest_name(account: str, path: str) -> str:
+    """Returns a name for a branch with edits of the file `path`."""
+    stem = PurePosixPath(path).stem.strip(".").replace(" ", "-") or "edits"
+    return f"{account}/{stem}" if account else stem
+
+
+def ask_for_branch(screen: Base, branch: str, path: str, why: str, then: Callable[[str], None]) -> None:
+    """Let the user name a new branch for the edits of `path`. Make it from `branch`, switch the linked folder
+    to it with what the folder contains, and call `then` with its name. `why`: why `branch` takes no edits, ""
+    if the screen says so already."""
+    before = f"{why}; " if why else ""
+
+    def make(typed: str) -> None:
+        name = typed.strip()
+        if name:
+            _make(screen, branch, name, then)
+        else:
+            screen.say(f"{before}a new branch needs a name", "warn")
+
+    screen.say(f"{before}a branch of their own takes your edits, and {_folder(screen)} goes along:", "warn")
+    screen.ask(
+        ASKS,
+        make,
+        value=suggest_name(screen.svc.client.account, path),
+        enter="make it and edit there",
+        on_leave=lambda: screen.say(why or "nothing was done", "warn" if why else "dim"),
+        label="new branch",
+    )
+
+
+def _folder(screen: Base) -> str:
+    folder = screen.svc.place.folder
+    return folder.name if folder is not None else "the folder"
+
+
+def _make(screen: Base, branch: str, name: str, then: Callable[[str], None]) -> None:
+    def switch() -> None:
+        screen.svc.run_beside(["switch", name, "--merge"], make_end(lambda: then(name)))
+
+    def make_end(go_on: Callable[[], None]) -> Callable[[str, Sequence[str]], None]:
+        def take_end(output: str, state: Sequence[str]) -> None:
+            if not screen.is_attached:
+                return
+            if state[0] == DONE:
+                go_on()
+                return
+            lines = [line.strip() for line in output.splitlines() if line.strip()]
+            screen.say(lines[-1].removeprefix("svc: ") if lines else f"{name} was not made", "bad")
+
+        return take_end
+
+    screen.say(f"◐ making {name}", "dim")
+    screen.svc.run_beside(["repo", "branch", name, "--from", branch], make_end(switch))
