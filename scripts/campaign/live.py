@@ -14,6 +14,7 @@ file, a conflict copy, the trash, or a file that somebody deleted, and may not b
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import sys
@@ -30,7 +31,7 @@ from scripts.campaign.live_people import Person, faults_of, files_of, text_of
 from scripts.live.cable import Cable
 from scripts.live.devices import Device, Relay, join, pair_devices
 
-COMMANDS = ("push -m Work", "pull", "pull --merge", "status", "diff", "conflicts")
+COMMANDS = ("push -m Work", "pull", "pull --merge", "status", "diff", "resolve", "restore")
 REST = 150.0  # seconds for all to come to rest
 ACTING = (3.0, 9.0)  # seconds of a history
 BETWEEN = (0.1, 1.5)  # seconds between two faults
@@ -50,11 +51,26 @@ class Commands(threading.Thread):
 
     def run(self) -> None:
         while not self.stopped.wait(self._chance.uniform(0.0, 0.5)):
-            command = self._chance.choice(COMMANDS)
-            done = self._device.run(*command.split())
-            self.counts[f"{command} {done.returncode}"] += 1
+            words = self._choose()
+            done = self._device.run(*words)
+            self.counts[f"{words[0]} {done.returncode}"] += 1
             if "Traceback" in done.stderr or done.returncode < 0:
-                self.faults.append(f"svc {command} ended with {done.returncode}: {done.stderr}")
+                self.faults.append(f"svc {' '.join(words)} ended with {done.returncode}: {done.stderr}")
+
+    def _choose(self) -> list[str]:
+        """Choose a command, and the file that it is about. Returns its words."""
+        words, folder = self._chance.choice(COMMANDS).split(), self._device.folder
+        if words == ["resolve"]:
+            listed = self._device.run("conflicts", "--json", "path")
+            paths = [conflict["path"] for conflict in json.loads(listed.stdout or "[]")]
+            return [
+                *words,
+                self._chance.choice(paths or ["none.txt"]),
+                self._chance.choice(["--mine", "--theirs"]),
+            ]
+        if words == ["restore"]:
+            return [*words, self._chance.choice(sorted(files_of(folder)) or ["none.txt"])]
+        return words
 
 
 class Campaign:
