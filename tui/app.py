@@ -353,12 +353,15 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.later(lambda: self.news.note_request(began))
         answered = threading.Event()
         if says:
-            self.later(lambda: self.set_timer(SLOW, lambda: self._say_queued(sending, screen, answered)))
+            self.later(lambda: self._say_queued_later(sending, screen, answered))
         try:
             return sending.send()
         finally:
             answered.set()
             self.later(lambda: self.news.note_answer(began))
+
+    def _say_queued_later(self, sending: Sending, screen: Any, answered: threading.Event) -> None:
+        self.set_timer(SLOW, lambda: self._say_queued(sending, screen, answered))
 
     def _say_queued(self, sending: Sending, screen: Any, answered: threading.Event) -> None:
         """Say that what the user has changed waits here, unless the server has answered."""
