@@ -40,7 +40,7 @@ from tui.display.hyperlinks import terminal_opens
 from tui.display.screen import Overlay
 from tui.drafts import Drafts
 from tui.images.protocol import Way
-from tui.listening.news import News
+from tui.listening.news import SLOW, News
 from tui.machine import NOWHERE, Machine, Place
 from tui.offers import OFFERS
 from tui.reads import Read
@@ -336,7 +336,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
                 self.call_from_thread(self._show_queue, screen, sending.entries())
                 if queued is not None:
                     self.call_from_thread(queued)
-                report = self._send_noted(sending) if send else Report()
+                report = self._send_noted(sending, screen, says=why != "timer") if send else Report()
             except SvcError as error:
                 if why != "timer" or not isinstance(error, SentByAnother):
                     self.call_from_thread(self._queue_refused, screen, error)
@@ -346,14 +346,28 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
         self.run_worker(work, thread=True, group="outbox", exit_on_error=False)
 
-    def _send_noted(self, sending: Sending) -> Report:
-        """Send the outbox, and let the light say if the server does not answer. Runs on a thread."""
+    def _send_noted(self, sending: Sending, screen: Any, *, says: bool) -> Report:
+        """Send the outbox, and let the light say if the server does not answer. `says`: `screen` says so too.
+        Runs on a thread."""
         began = time.monotonic()
         self.later(lambda: self.news.note_request(began))
+        answered = threading.Event()
+        if says:
+            self.later(lambda: self._say_queued_later(sending, screen, answered))
         try:
             return sending.send()
         finally:
+            answered.set()
             self.later(lambda: self.news.note_answer(began))
+
+    def _say_queued_later(self, sending: Sending, screen: Any, answered: threading.Event) -> None:
+        self.set_timer(SLOW, lambda: self._say_queued(sending, screen, answered))
+
+    def _say_queued(self, sending: Sending, screen: Any, answered: threading.Event) -> None:
+        """Say that what the user has changed waits here, unless the server has answered."""
+        own = sum(sending.is_own(entry) and entry.state != "refused" for entry in self.entries)
+        if own and screen.remains and not answered.is_set():
+            screen.say(f"{own} queued here, sent once the server answers", "warn")
 
     def _show_queue(self, screen: Any, entries: list[QueuedAction]) -> None:
         self.entries = entries
@@ -647,10 +661,14 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
         return super().run_worker(work_in_bounds, *arguments, **options)
 
-    def on_unmount(self) -> None:
+    def exit(self, *arguments: Any, **options: Any) -> None:
+        """End the app. Calls to a server that do not end within ENDING seconds are given up."""
         ends = threading.Timer(ENDING, self._ending.cancel)
         ends.daemon = True
         ends.start()
+        super().exit(*arguments, **options)
+
+    def on_unmount(self) -> None:
         COLOURING.close()
         self.news.following.close()
         self.client.close()

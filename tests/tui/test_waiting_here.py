@@ -6,17 +6,21 @@ import json
 import os
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
 from localstore.core.errors import ServerUnreachable
 from svc.flows.outbox.actions import Report
-from tests.patience import PATIENCE
+from svc.http.bounds import current
+from tests.patience import PATIENCE, until
 from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import proposal
-from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_app import press, project, sees, settle, soon
 from tests.tui.test_issues import NOWHERE, issue
 from tui.app import SvcApp
+from tui.listening.backoff import Backoff
+from tui.listening.events import HURRIED
 from tui.reads import Read
 from tui.sending import Sending
 
@@ -139,3 +143,87 @@ async def test_people_are_chosen_and_assigned(
         await press(pilot, "space", "enter", "question_mark", *"people")
         await sees(pilot, "U", "assign people")
     assert json.loads(alice(noun, "view", number, "--json", "assignees").out)["assignees"] == []
+
+
+async def test_a_tab_that_was_never_read_is_not_said_to_be_empty(project: str, open_app: Open) -> None:
+    app = open_app()
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2")
+        await sees(pilot, "src/", "● live")
+    claims = ("no open", "no runs", "no run ", "none in", "no releases", "nothing known", "✓ nothing")
+    async with open_app(NOWHERE).run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        for keys in (("3",), ("p",), ("o",), ("4",), ("5",), ("6",), ("7",)):
+            await press(pilot, *keys)
+            text = await sees(pilot, "○ offline", "offline, and never read")
+            assert not [claim for claim in claims if claim in text], text
+
+
+async def test_a_change_is_in_the_outbox_while_many_requests_wait(
+    issue: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+    app = open_app()
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "#1 Retry stalls", "● live")
+
+        def hang(read: Read[object]) -> object:
+            answers.wait(PATIENCE)
+            raise ServerUnreachable("nobody answers")
+
+        monkeypatch.setattr(app.client, "fetch", hang)
+        monkeypatch.setattr("tui.app.SLOW", 0.2)
+        monkeypatch.setattr(Sending, "send", lambda sending: hang(None) or Report())  # type: ignore[arg-type]
+        for number in range(12):
+            app.load(Read(f"hangs {number}", int, lambda api: 0), lambda value, at: None)
+        await pilot.press("z")
+        await sees(pilot, "⋯ closing", "⋯ 1 queued", "1 queued here, sent once the server answers")
+        answers.set()
+
+
+async def test_calls_that_a_server_does_not_answer_end_with_the_app(
+    project: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.app.ENDING", 0.1)
+    app, bounds = open_app(), []
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.run_worker(lambda: bounds.extend(current()), thread=True)
+        await settle(pilot)
+        app.exit()
+    assert bounds == [app._ending]
+    until(lambda: app._ending.ended)
+
+
+async def test_a_server_that_answers_again_gets_the_outbox_and_is_asked_for_news_each_time(
+    project: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it was away twice within the time between two readings."""
+    monkeypatch.setattr("tui.listening.news.AGAIN_EVERY", 1.0)
+    app = open_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await sees(pilot, "● live")
+        news, sent = [], []
+        monkeypatch.setattr(app.screen, "news", lambda: news.append(1))
+        monkeypatch.setattr(app, "send_queue", lambda **options: sent.append(options))
+        for times in (1, 2):
+            app.news.state = "offline"
+            app.news.state = "online"
+            assert sent == [{"by_user": False}] * times
+            await soon(pilot, lambda times=times: len(news) >= times)  # type: ignore[misc]
+
+
+def test_a_lost_server_is_asked_for_often_while_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    ended = SimpleNamespace(wait=waited.append)
+    backoff = Backoff()
+    for _ in range(10):
+        backoff.lengthen()
+    backoff.wait(ended, HURRIED)  # type: ignore[arg-type]
+    backoff.wait(ended)  # type: ignore[arg-type]
+    assert waited[0] <= 1.2 * HURRIED < 2 and waited[1] > 10

@@ -9,7 +9,7 @@ import pytest
 from svc.cmd.frame.catalogue import NOT_INSIDE, catalogue
 from svc.cmd.frame.context import Run
 from svc.console import Out
-from tui.wording import COMMANDS, SHELL_ONLY, in_app
+from tui.wording import COMMANDS, SHELL_ONLY, in_app, reason_unreached
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,23 @@ def test_the_commands_are_those_of_the_apps_table(tmp_path: Path) -> None:
     commands = catalogue(Run(Out(environment), environment, tmp_path))
     assert {path.split()[0] for path in commands.summaries} == set(COMMANDS)
     assert {path for path in NOT_INSIDE if path.split()[0] in COMMANDS} == set(SHELL_ONLY)
+
+
+@pytest.mark.parametrize(
+    ("detail", "said"),
+    [
+        (
+            "cannot reach http://a.example:80 ([Errno 111] Connection refused); check the address (--server, "
+            "SVC_SERVER), your network, and that the node is running",
+            "cannot reach a.example:80 (connection refused)",
+        ),
+        (
+            "https://a.example did not answer, nor did it on another connection; check your network, then "
+            "run the command again",
+            "a.example does not answer",
+        ),
+        ("https://a.example does something else", "https://a.example does something else"),
+    ],
+)
+def test_why_a_server_is_not_reached_is_said_in_a_few_words(detail: str, said: str) -> None:
+    assert reason_unreached(detail) == said

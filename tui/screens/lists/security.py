@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
+from localstore.core.errors import ServerUnreachable
 from localstore.core.model.advisory import Advisory, Affected
 from localstore.core.model.audit import AuditEntry
 from localstore.core.model.check import Check
@@ -25,6 +26,7 @@ from tui.screens.proposal.words import checks_of, sign_of_run, verdicts_of
 from tui.screens.split import CUT, LINES, PANE, SIZE, SPLIT_ACTIONS, Split
 from tui.text import Part, ago, brief, fold, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
+from tui.wording import UNSEEN
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -89,6 +91,7 @@ class Security(Split):
         self._dependencies: Dependencies | None = None
         self._checks: list[Check] | None = None
         self._proposals: list[ListedProposal] | None = None
+        self._unread = ""  # why something was not read, "" while everything was
         self._set_by: list[AuditEntry] = []  # who set and cleared rules, the newest first
 
     def make_title(self) -> tuple[Part, ...]:
@@ -156,12 +159,12 @@ class Security(Split):
     def do_refresh(self) -> None:
         self.renew()
         repo = self.of.repo
-        self.svc.load(contents.advisories(repo.full_name), self._take_advisories)
-        self.svc.load(contents.protections(repo.id), self._take_rules)
+        self.svc.load(contents.advisories(repo.full_name), self._take_advisories, self._miss)
+        self.svc.load(contents.protections(repo.id), self._take_rules, self._miss)
         if repo.viewer is not None and repo.viewer.role is not None:  # guests may not ask for reports
             self.svc.load(contents.reports(repo.id), self._take_reports)
         if self.of.seal is not None:
-            self.svc.load(contents.dependencies(repo.id, self.of.seal), self._take_dependencies)
+            self.svc.load(contents.dependencies(repo.id, self.of.seal), self._take_dependencies, self._miss)
         if self.previews:
             self._ask_for_more()
 
@@ -190,6 +193,11 @@ class Security(Split):
         self._advisories = advisories
         self._paint_answer()
         self.of.show_frame()
+
+    def _miss(self, error: BaseException) -> None:
+        if isinstance(error, ServerUnreachable):
+            self._unread = UNSEEN
+            self._paint_answer()
 
     def _take_reports(self, reports: list[Report], at: float) -> None:
         self._reports = reports
@@ -284,6 +292,8 @@ class Security(Split):
                 parts.append((f"{_SIGNS[severity]} {number} {severity}  ", _ROLES[severity]))
         if affected := self._affected:
             parts.append((f"✗ {count(len(affected), 'dependency', 'dependencies')}  ", "bad"))
+        if not parts and self._lacks:
+            parts = [("not all was read  ", "dim")]
         parts = parts or [("✓ nothing known  ", "good")]
         if self._rules is not None and self._branches:
             protected = len(self._branches) - len(self._find_unprotected())
@@ -324,7 +334,14 @@ class Security(Split):
         if self._rules is not None and self.of.repo.default_branch in self._find_unprotected():
             branch = safe(self.of.repo.default_branch)
             rows.append((("○ ", "warn"), (f"{branch} ", "accent"), ("has no protection rule", "text")))
+        if not rows and self._lacks:
+            return list(fold([(self._unread, "dim")], width))
         return rows or [(("✓ ", "good"), ("nothing", "text"))]
+
+    @property
+    def _lacks(self) -> bool:
+        """Whether advisories, rules or dependencies were not read, because the server is away."""
+        return bool(self._unread) and None in (self._advisories, self._rules, self._dependencies)
 
     def _severity_rows(self, width: int) -> list[Line]:
         counts = self._severities()
@@ -343,6 +360,8 @@ class Security(Split):
     def _dependency_share(self, width: int) -> list[Line]:
         """Returns rows that say how many dependencies have advisories, and how many dependencies there
         are."""
+        if self._dependencies is None and self._unread:
+            return list(fold([(self._unread, "dim")], width))
         affected = self._affected
         all_of_them = self._dependencies.items if self._dependencies is not None else []
         if not affected:
