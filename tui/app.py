@@ -785,10 +785,15 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     def do_command(self) -> None:
         """Let the user type a command line of svc, and run it."""
+        self._type_line()
+
+    def _type_line(self, line: str = "", fault: str = "") -> None:
+        """Let the user type a command line. `line`: what it begins with, such as a line to be corrected.
+        `fault`: what is wrong with that line."""
         from tui.screens.command.line import CommandLine
 
         if self.commands is not None:
-            self.push_screen(CommandLine(self.commands, self.known_for, self._typed_lines))
+            self.push_screen(CommandLine(self.commands, self.known_for, self._typed_lines, line, fault))
 
     def open_form(self, path: str, **values: str) -> None:
         """Open a form for the parameters of a command. The form is filled with `values` and with values from
@@ -804,35 +809,41 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     def run_line(self, line: str) -> None:
         """Run a command line of svc. Missing values come from what the screen shows. If some are still
-        missing, a form asks for them."""
+        missing, a form asks for them. A line that the command does not understand is given back, to be
+        corrected."""
         from tui.screens.command.form import Form
+        from tui.screens.command.needs import with_needs
 
         try:
             words = shlex.split(line.strip().removeprefix("svc "))
         except ValueError as error:
             self._current.say(f"the command line cannot be read: {error}", "warn")
             return
+        if self.commands is not None and (elsewhere := self.commands.elsewhere_of(words)):
+            self._current.say(elsewhere, "warn")
+            return
         path = self.commands.path_in(words) if self.commands is not None else ""
         if path == LOGIN and (server := _server_of(words)) is not None and self.sessions is not None:
             self.sign_in(server)
             return
         if self.commands is None or not path:
-            self.run_words(words)
+            self._run_typed(line, words)
             return
         fields = self.commands.fields(path)
         values = parse_values(fields, words[len(path.split()) :])
         if values is None or "--help" in words or "-h" in words:
-            self.run_words(words)
+            self._run_typed(line, words)
             return
         from_screen = self.known_for(path, fields)
         from_screen.pop(SEAL, None)  # a form shows which; a typed line without one means the newest
         values = {**from_screen, **values}
         if self._opens_form(path, values):
             return
-        if missing(fields, values):
-            self.push_screen(Form(path, fields, values))
+        needed = with_needs(path, fields, values)
+        if missing(needed, values):
+            self.push_screen(Form(path, needed, values))
         else:
-            self.run_words(words_of(path, fields, values))
+            self._run_typed(line, words_of(path, fields, values))
 
     def _opens_form(self, path: str, values: dict[str, str]) -> bool:
         """Open the form of a new issue, proposal or release, if the command makes one and its title is
@@ -870,6 +881,15 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
         if words and self.commands is not None:
             self.push_screen(Output(Command(words, self.place.folder, self.commands)))
+
+    def _run_typed(self, line: str, words: list[str]) -> None:
+        """Run a command line that the user typed, and say its answer in place if it is short."""
+        from tui.screens.command.output import Command, run_here
+
+        if words and self.commands is not None:
+            command = Command(words, self.place.folder, self.commands)
+            doing = f"svc {' '.join(line.split()).removeprefix('svc ')}"
+            run_here(self, self._current, command, doing, mend=lambda fault: self._type_line(line, fault))
 
     def run_here(
         self, words: list[str], doing: str, ended: Callable[[bool], None] = lambda succeeded: None

@@ -12,7 +12,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, cast
 
-from localstore.core.errors import NotFound
+from localstore.core.errors import NotFound, SvcError
 from localstore.core.model.history import Compare
 from localstore.core.model.inbox import InboxItem
 from localstore.core.model.issue import Comment, Issue, IssueQuery
@@ -226,7 +226,8 @@ class Pages:
         choices = [Choice("changed lines", partial(self._changes, repo, proposal))]
         choices += [
             Choice(
-                f"thread on {safe(thread.path)}:{thread.start}, {thread.state}, {_comments(thread)}",
+                f"thread on {safe(thread.path)}:{thread.start}, {thread.state}, {_comments(thread)}, "
+                f"{_who(thread)}: {safe(first_line(thread.comments[0].body)) if thread.comments else ''}",
                 partial(self._thread, repo, proposal, thread.id),
             )
             for thread in threads
@@ -461,6 +462,13 @@ class Pages:
     def _read_allowed(self, repo: Repo, operation: str, read: Read[Any]) -> Any:
         return [] if refusal(operation, repo) else self._read(read)
 
+    def name_inbox(self) -> str:
+        """Returns the text of the choice that opens the inbox: how much is in it, and needs the account."""
+        try:
+            return count_inbox(self._read(reads.inbox())).lower()
+        except SvcError:
+            return "inbox"
+
     def inbox(self, full_names: Mapping[str, Repo]) -> Page:
         """Returns the page of the inbox, with what needs the account first. `full_names`: the repositories
         that can be opened, by OWNER/NAME."""
@@ -470,9 +478,8 @@ class Pages:
             Choice(self._inbox_row(item), partial(self._inbox_item, full_names, item)) for item in items
         ]
         choices.append(Choice("what is done", partial(self._done, full_names)))
-        needs = sum(section_of(item) == SECTIONS[0] for item in items)
         lines = [] if items else ["nothing waits for you"]
-        return Page(f"Inbox, {len(items)}, {needs} need you", lines, choices, commands=OF_INBOX)
+        return Page(count_inbox(items), lines, choices, commands=OF_INBOX)
 
     def _done(self, full_names: Mapping[str, Repo]) -> Page:
         """Returns the page of what is done, so that it can be taken back into the inbox."""
@@ -514,6 +521,11 @@ class Pages:
         for comment in comments:
             lines += [f"comment by {_who(comment)} {self._ago(comment.created_at)}:", *_text(comment.body)]
         return lines
+
+
+def count_inbox(items: Sequence[InboxItem]) -> str:
+    needs = sum(section_of(item) == SECTIONS[0] for item in items)
+    return f"Inbox, {len(items)}, {needs} need you"
 
 
 def _filter_page(

@@ -129,7 +129,8 @@ class LineMode:
         choices = self._list_repos(repos)
         if self._client.account:
             named = {repo.full_name: repo for repo in repos}
-            choices.append(Choice("inbox", lambda: self._pages.inbox(named)))
+            inbox = Choice(self._pages.name_inbox(), lambda: self._pages.inbox(named))
+            choices.append(inbox)
             choices.append(Choice("other repositories", lambda: self.others({repo.id for repo in repos})))
         else:
             choices.append(Choice("sign in", act=Act(["login"])))
@@ -338,7 +339,7 @@ class LineMode:
             return None
         first = word.partition(" ")[0]
         is_command = self._commands is not None and first in self._commands.first_words
-        offered = f"numbers{_up_to(len(choices))}, or first words of a choice" if choices else "b goes back"
+        offered = f"a number{_up_to(len(choices))}, or first words of a choice" if choices else "b goes back"
         runs = f"; :{safe(word)} runs the command" if is_command else ""
         self._speech.fail(f"{safe(word)} is none of the choices: {offered}; ? lists what can be typed{runs}")
         return None
@@ -477,7 +478,7 @@ def ago_seconds(seconds: float) -> str:
 
 
 def _up_to(last: int) -> str:
-    return f" from 1 to {last}" if last > 1 else ", 1"
+    return f" from 1 to {last}" if last > 1 else ", which is 1"
 
 
 def _new_places(before: Sequence[str], after: Sequence[str]) -> list[int]:

@@ -14,6 +14,7 @@ COMMANDS = (
 )
 SHELL_ONLY = ("auth device pair", "llm run", "llm serve")  # what the app does not run of them
 _COMMAND = rf"svc (?!(?:{'|'.join(SHELL_ONLY)})\b)(?=(?:{'|'.join(COMMANDS)})\b)"
+_MEANT = re.compile(r"did you mean: svc ([a-z-]+(?: [a-z-]+)*)$")
 _HINT = re.compile(rf"\b(run|see): {_COMMAND}")
 _MEANS = re.compile(rf"(?<=\w)(?<!type): {_COMMAND}")  # what somebody has to type is for a terminal
 _NAMED = re.compile(rf"(?<![\w/.-])(?<!type: ){_COMMAND}")
@@ -50,4 +51,5 @@ def in_app(sentence: str) -> str:
     in_app("sign in: svc login")  # sign in: run :login
     """
     sentence = sentence.replace("run the command again", "try again")  # no command was typed
+    sentence = _MEANT.sub(r"did you mean :\1?", sentence)
     return _NAMED.sub(":", _MEANS.sub(": run :", _HINT.sub(r"\1 :", sentence)))

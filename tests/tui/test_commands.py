@@ -97,10 +97,8 @@ async def test_a_command_line_is_completed_and_filled_in(issue: str, alice: Svc,
         await press(pilot, "ctrl+u", *"issue close ")
         text = await press(pilot, "tab", *"--re")
         assert "--reason" in text
-        text = await press(pilot, "escape", "colon", *"issue comment -b Typed", "enter")
-        assert "svc issue comment --body=Typed" in text
-        assert "done" in await seen(pilot, "done")
-        assert "Typed" in await press(pilot, "escape", "r")
+        await press(pilot, "escape", "colon", *"issue comment -b Typed", "enter")
+        await sees(pilot, "Commented on #1", "○ open", "Typed")  # said where it was typed
 
 
 async def test_up_brings_back_the_lines_that_were_run(issue: str, open_app: Open) -> None:
@@ -109,8 +107,10 @@ async def test_up_brings_back_the_lines_that_were_run(issue: str, open_app: Open
         await press(pilot, "enter")
         for line in ("issue label add 1", "pr view 7", "issue label add 1"):
             await press(pilot, "colon", *line, "enter")
-            await settle(pilot)
-            await press(pilot, "escape")
+            if line.startswith("pr"):
+                await sees(pilot, "has no proposal #7")
+            else:
+                await press(pilot, "escape")
         await sees(pilot, "keys here")
         await press(pilot, "colon")
         await sees(pilot, "up brings the last command", "enter run")
@@ -138,6 +138,74 @@ async def test_a_line_that_is_no_command_is_corrected_where_it_was_typed(issue: 
         await sees(pilot, "enter quits the app")
         await press(pilot, "enter")
         assert not pilot.app.is_running
+
+
+async def test_wrong_words_leave_the_line_as_it_was_typed(issue: str, open_app: Open) -> None:
+    """Also those that only the command itself finds wrong. The line says what is wrong, and what is right."""
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        for line, *says in (
+            ("pr lst", ":pr has no command lst; did you mean list?"),
+            ("issue list --stat open", ":issue list has no option --stat; did you mean --state?"),
+            ("issue", ":issue goes on with create, list,"),
+            ("llm serve", "svc llm serve keeps a terminal to itself: run it in a shell"),
+            ("tui", "svc tui is the app that you are in"),
+            ("repo edit", "nothing to change; give -d TEXT"),
+            ("issue list -L many", "--limit wants a whole number"),
+        ):
+            await press(pilot, "colon", *line, "enter")
+            await sees(pilot, f": svc {line} ", *says, "enter run")
+            await press(pilot, "escape")
+        await press(pilot, "colon", *"protect", "enter")
+        await sees(pilot, ": svc repo protect clear ", "that is no command yet; enter runs this one")
+
+
+async def test_a_short_answer_is_said_in_place(issue: str, alice: Svc, open_app: Open) -> None:
+    """So is an empty list. Only longer output has a screen."""
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        screen = pilot.app.screen
+        for line, says in (
+            ("label create chore", "Created label chore"),
+            ("repo protect list", "no protection rules"),
+            ("issue view 77", "has no issue #77; see :issue list"),
+        ):
+            await press(pilot, "colon", *line, "enter")
+            await sees(pilot, says, "Retry stalls", "keys here")
+            assert pilot.app.screen is screen
+        await press(pilot, "colon", *"issue view 1", "enter")
+        await sees(pilot, "svc issue view", "✓ done")
+
+
+async def test_a_text_that_a_command_opens_an_editor_for_is_asked(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        text = await press(pilot, "colon", *"issue comment 1", "enter")
+        assert "▌--body" in text
+        await press(pilot, "enter", *"From the form", "enter", "enter")
+        await sees(pilot, "Commented on #1", "Retry stalls")
+    assert "From the form" in alice("issue", "view", "1", "--comments").out
+
+
+async def test_a_form_lets_choose_what_the_command_can_act_on(issue: str, alice: Svc, open_app: Open) -> None:
+    assert alice("issue", "create", "-t", "Solved", "-b", "").code == 0
+    assert alice("issue", "close", "2").code == 0
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "colon", *"issue reopen", "enter")
+        await sees(pilot, "▌NUMBER")
+        await settle(pilot)
+        await press(pilot, "enter")
+        assert "Retry stalls" not in await sees(pilot, "2  Solved")
+        await press(pilot, "enter")
+        await sees(pilot, "▌run  svc issue reopen", "2")
+        await press(pilot, "enter")
+        await sees(pilot, "Reopened issue #2")
 
 
 async def test_the_palette_runs_a_line_that_it_does_not_list(issue: str, open_app: Open) -> None:
@@ -246,10 +314,8 @@ async def test_what_a_command_refuses_is_said(issue: str, open_app: Open) -> Non
         await settle(pilot)
         await press(pilot, "enter")
         await press(pilot, "colon", *"issue view 77", "enter")
-        text = await seen(pilot, "exit")
-        assert "exit 1" in text
-        assert "77" in text
-        assert "cannot be read" in await press(pilot, "escape", "colon", *"issue view 'open", "enter")
+        await sees(pilot, "has no issue #77", "keys here")
+        assert "cannot be read" in await press(pilot, "colon", *"issue view 'open", "enter")
         await press(pilot, "colon", *"nonsense", "enter")
         assert "svc has no command nonsense" in await seen(pilot, "svc has no command nonsense")
 
@@ -374,7 +440,8 @@ async def test_a_code_stands_alone_and_an_error_has_its_sign(project: str, open_
         await sees(pilot, "NAME", "· done in")
         rows = app.screen.query_one(Sheet).rows
         assert any(row.left[0][1] == "title" and "NAME" in row.left[0][0] for row in rows)
-        await press(pilot, "escape", ":", *"auth pair", "enter")
+        await press(pilot, "escape")
+        app.run_words(["auth", "pair"])
         await sees(pilot, "✗ there is no command", "✗ exit 2")
 
 

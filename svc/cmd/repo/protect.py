@@ -123,7 +123,7 @@ def clear(ctx: Ctx, branch: Pattern) -> None:
     """
     pattern = branch_pattern.check(branch)
     repo = ctx.repo
-    ctx.confirm(f"Removing the rule of {repo.full_name} for the branches {pattern}")
+    ctx.confirm(f"Removing the rule for {pattern} in {repo.full_name}")
     with explained_not_found(repo, f"protection rule {pattern}", "svc repo protect list"):
         ctx.api.send(protections.CLEAR, id=repo.id, pattern=pattern)
     ctx.out.done(f"Removed the rule of {pattern}", {"pattern": pattern}, (Column("pattern"),), value=pattern)

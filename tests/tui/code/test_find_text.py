@@ -120,7 +120,7 @@ async def test_what_is_left_out_of_the_search_is_said(
         await press(pilot, "escape", "colon", *"grep return HEAD~2", "enter")
         await sees(pilot, "2:    return 1")
         await press(pilot, "escape", "colon", *"grep nowhere", "enter")
-        await sees(pilot, "nothing matches", "exit 1")
+        await sees(pilot, "nothing matches", "keys here")
 
 
 async def test_no_more_is_read_than_the_app_searches(

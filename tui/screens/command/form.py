@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from tui.actions import Action
 from tui.commands import REPO, YES, Parameter, missing, words_of
 from tui.screens.card import Card
+from tui.screens.command.offered import Offered
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
 
@@ -31,6 +32,7 @@ class Form(Card):
         self._own = list(fields)
         self._fields = {field.name: field for field in (*fields, REPO, YES)}
         self._values = dict(values)
+        self._offered: Offered | None = None  # None if no repository is shown
 
     def content(self) -> ComposeResult:
         yield Lines(searches=True, id="form")
@@ -40,8 +42,23 @@ class Form(Card):
 
     def on_mount(self) -> None:
         super().on_mount()
+        repo = self.subject()[0]
+        repo_id = repo.id if repo is not None else self.svc.place.repo_id
+        if repo_id and self._values.get("repo", "") in ("", self.svc.here()):
+            self._offered = Offered(self.svc, repo_id, lambda: None)
+        for field in missing(self._own, self._values):
+            self._offers(field)  # they are there when the user gets to the row
         self.paint()
         self._go_on()
+
+    def _offers(self, field: Parameter) -> Mapping[str, str]:
+        """Returns what can be chosen for a parameter, each with its meaning. Returns nothing if it takes any
+        text, or if its choices are not known yet."""
+        if field.choices:
+            return dict.fromkeys(field.choices, "")
+        if field.many or field.spelled or self._offered is None:
+            return {}
+        return self._offered.values(self._path, field.name) or {}
 
     def _words(self) -> list[str] | None:
         try:
@@ -97,18 +114,21 @@ class Form(Card):
         if field.flag:
             self._values[name] = "" if self._values.get(name) else "yes"
             self.paint()
-        elif field.choices:
-            self._choose(field)
+        elif offers := self._offers(field):
+            self._choose(field, offers)
         else:
             hint = "; several with spaces between them" if field.many else ""
             self.ask(
                 f"{field.help}{hint}", lambda text: self._set(name, text), value=self._values.get(name, "")
             )
 
-    def _choose(self, field: Parameter) -> None:
+    def _choose(self, field: Parameter, offers: Mapping[str, str]) -> None:
         from tui.screens.choose import Choose
 
-        items = [Item(choice, ((safe(choice), "text"),)) for choice in field.choices]
+        items = [
+            Item(name, ((safe(name), "text"), (f"  {safe(meaning)}", "dim")), text=f"{name} {meaning}")
+            for name, meaning in offers.items()
+        ]
         self.app.push_screen(
             Choose(field.help or field.name, items, lambda choice: self._set(field.name, choice))
         )

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from textual.app import ComposeResult
 
-from tui.commands import OF_A_REPO, REPO, Commands, Parameter, parse_values
+from tui.commands import OF_A_REPO, REPO, YES, Commands, Parameter, parse_values
 from tui.screens.card import Card
 from tui.screens.command.offered import Offered, argument_at
 from tui.text import Part, safe
@@ -16,6 +16,7 @@ from tui.widgets.lines import Item, Lines, sequence
 
 HELP = "help"  # a word that svc takes in place of a command
 QUITS = ("q", "q!", "quit", "exit")  # lines that end the app, as in other programs
+GLOBAL = ("--server", "--json", "--jq", "--template", "--version")  # options of every command
 AS_IT_STANDS = "nothing completes this; enter runs it as it stands"
 
 
@@ -23,7 +24,8 @@ class CommandLine(Card):
     """A card in which the user types a command line. Tab completes it to the candidate under the cursor, and
     enter runs it. On an empty line, up brings the command lines that were run before, the newest first.
     `values`: returns those parameters of a command that the screen below supplies. `typed`: the lines that
-    were run before. A line that is run now is put at its beginning."""
+    were run before. A line that is run now is put at its beginning. `line`: what is typed already. `fault`:
+    what is wrong with it."""
 
     WIDTH = 120
 
@@ -32,8 +34,11 @@ class CommandLine(Card):
         commands: Commands,
         values: Callable[[str, Sequence[Parameter]], dict[str, str]],
         typed: list[str],
+        line: str = "",
+        fault: str = "",
     ) -> None:
         super().__init__()
+        self._begun, self._fault = line, fault
         self._commands, self._values, self._typed = commands, values, typed
         self._line = ""
         self._offered: Offered | None = None  # None if no repository is shown
@@ -71,9 +76,14 @@ class CommandLine(Card):
         repo_id = repo.id if repo is not None else self.svc.place.repo_id
         if repo_id:
             self._offered = Offered(self.svc, repo_id, self._list_again)
-        self._list_candidates("")
+        self._list_candidates(self._begun)
         self.fit(len(self._commands.summaries))
-        self.open_prompt(self._type)
+        self.open_prompt(self._begin)
+
+    def _begin(self) -> None:
+        self._type(self._begun)
+        if self._fault:
+            self.say(self._fault, "warn")
 
     def _type(self, value: str = "") -> None:
         lines = self.query_one("#candidates", Lines)
@@ -114,15 +124,33 @@ class CommandLine(Card):
         if line in QUITS:
             self.svc.exit()
             return
-        unknown = self._unknown(line)
-        if unknown:
+        fault = self._fault_of(line)
+        key = self.query_one("#candidates", Lines).key
+        words = line.split()
+        is_known = key is None or self._commands.elsewhere_of(words) or self._commands.path_in(words)
+        if fault and not is_known and str(key).split()[: len(words)] != words:
+            fault, typed = "that is no command yet; enter runs this one", f"{key} "
+        if fault:
             self._type(typed)  # to be corrected
-            self.say(unknown, "warn")
+            self.say(fault, "warn")
             return
         self.app.pop_screen()
         if line:
             self._typed[:] = [line, *(other for other in self._typed if other != line)]
         self.svc.run_line(line)
+
+    def _fault_of(self, line: str) -> str:
+        """Returns what is wrong with a line, as far as the table of commands says it. Returns "" if nothing
+        is."""
+        words = line.split()
+        commands = self._commands
+        elsewhere = commands.elsewhere_of(words)
+        if elsewhere or HELP in words[:1] or "-h" in words or "--help" in words:
+            return elsewhere
+        path = commands.path_in(words)
+        if path:
+            return self._unknown_option(path, words[len(path.split()) :])
+        return self._unknown(line) or self._unknown_second(words)
 
     def _unknown(self, line: str) -> str:
         """Returns a sentence that says that no command of svc begins with the first word of the line. Returns
@@ -134,6 +162,45 @@ class CommandLine(Card):
         near = get_close_matches(word, firsts, 3)
         words = f"did you mean {' or '.join(near)}?" if near else "backspace lists them, and ? the keys here"
         return f"svc has no command {word}; {words}"
+
+    def _unknown_option(self, path: str, words: Sequence[str]) -> str:
+        """Returns a sentence that names the first option that the command does not have."""
+        fields = self._commands.fields(path)
+        spellings = [spelled for field in (*fields, REPO, YES) for spelled in field.spelled]
+        for word in words:
+            name = word.partition("=")[0]
+            if name == "--":
+                break
+            if name.startswith("--") and name not in (*spellings, *GLOBAL):
+                near = get_close_matches(name, spellings, 1)
+                means = f"did you mean {near[0]}?" if near else "tab lists those that it has"
+                return f"svc {path} has no option {name}; {means}"
+        return ""
+
+    def _unknown_second(self, words: Sequence[str]) -> str:
+        """Returns a sentence about words that begin a command and do not go on to one, such as `pr lst`.
+        Returns "" if they are not of that kind."""
+        count = max(
+            (count for count in (1, 2) if self._seconds(words[:count]) and len(words) >= count), default=0
+        )
+        if not count:
+            return ""
+        seconds, first = self._seconds(words[:count]), " ".join(words[:count])
+        if len(words) == count:
+            return f"svc {first} goes on with {', '.join(seconds)}"
+        near = get_close_matches(words[count], seconds, 2)
+        means = f"did you mean {' or '.join(near)}?" if near else f"it goes on with {', '.join(seconds)}"
+        return f"svc {first} has no command {words[count]}; {means}"
+
+    def _seconds(self, words: Sequence[str]) -> list[str]:
+        """Returns the words that can follow these words of a command."""
+        begin = f"{' '.join(words)} "
+        follow = (
+            path.removeprefix(begin).partition(" ")[0]
+            for path in self._commands.summaries
+            if path.startswith(begin)
+        )
+        return [*dict.fromkeys(follow)]
 
     def prompt_left(self) -> None:
         self.do_back()
@@ -147,7 +214,7 @@ class CommandLine(Card):
             self.show_frame()
         candidates = self._candidates()
         lines = self.query_one("#candidates", Lines)
-        lines.empty = safe(self._unknown(self._line)) or AS_IT_STANDS
+        lines.empty = safe(self._fault_of(self._line)) or AS_IT_STANDS
         if self._line in QUITS:
             lines.empty = "enter quits the app"
             candidates = []

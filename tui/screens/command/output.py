@@ -17,7 +17,7 @@ from tui.actions import Action
 from tui.client import sentence
 from tui.commands import Commands
 from tui.screens.base import LABEL, Base, Over, PromptQuestion
-from tui.screens.command.printed import rows_of
+from tui.screens.command.printed import is_head, rows_of
 from tui.text import Part, ago, safe
 from tui.widgets.frame import YES_OR_NO
 from tui.widgets.framed import draw_frame
@@ -37,7 +37,10 @@ LATE = 2.0  # seconds after which a command that still runs gets a screen
 REASONS = 3  # lines of the reason of a failure that are said in place
 ERROR = "svc: "
 YES = "--yes"
+USAGE = "exit 2"  # the state of a command whose line it does not understand
+READ_ON = ("Usage: ", "Read on: ")  # beginnings of lines that a message has no room for
 BY_NAME = ("repo delete", "org delete")  # commands whose question is answered with a name
+MAY_FAIL = "what needs the server may wait or fail"
 NOTHING_DONE = "nothing was done"
 
 
@@ -153,10 +156,17 @@ class Command:
     def brief(self) -> str | None:
         """The output of an ended command on one line: a sentence, or why the command failed. None if the
         output is too long for that."""
-        lines = self._printed
+        lines = [line for line in self._printed if not line.startswith(READ_ON)]
+        if len(lines) == 1 and is_head(lines[0]):
+            return "nothing to list"
         if len(lines) > (1 if self.state == SUCCEEDED else REASONS):
             return None
-        return " ".join(line.removeprefix(ERROR) for line in lines)
+        return " ".join(" ".join(line.removeprefix(ERROR).split()) for line in lines)
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with the command line. "" if the command understands it."""
+        return (self.brief or self.summary) if self.state[0] == USAGE and not self.question else ""
 
     @property
     def summary(self) -> str:
@@ -176,17 +186,13 @@ def run_here(
     command: Command,
     doing: str,
     ended: Callable[[bool], None] = lambda succeeded: None,
+    mend: Callable[[str], None] | None = None,
 ) -> None:
     """Run a command of svc without leaving the screen. The screen says `doing` until the command has ended,
     and then what it printed. If the output is more than a line, or the command takes long, a screen for the
-    output opens. `ended`: called with whether the command succeeded."""
+    output opens. `ended`: called with whether the command succeeded. `mend`: called with what is wrong if
+    the command does not understand its line, so that the user can correct it."""
     opened: list[Output] = []
-
-    def open_output() -> None:
-        if screen.in_front and screen.is_idle and not opened:
-            screen.say("")
-            opened.append(Output(command))
-            app.push_screen(opened[0])
 
     def show(text: str, state: Part) -> None:
         if command.runs:
@@ -195,28 +201,57 @@ def run_here(
             _ask_first(app, screen, command, doing, ended)
             return
         words, succeeded = command.brief, state == SUCCEEDED
-        if words is not None and opened and opened[0].in_front:
-            screen.app.pop_screen()  # it has nothing more to show than the message
-            opened.clear()
+        if words is not None:
+            _leave(screen, opened)  # it has nothing more to show than the message
         ended(succeeded)
         if opened:
             screen.stale = True
             return
+        if mend is not None and _may_mend(command, screen):
+            mend(command.fault)
+            return
         if words is None:
-            open_output()
-        front = screen if screen.in_front else app.screen
-        if not opened and isinstance(front, Base):
-            front.say(words or command.summary, "text" if succeeded else "bad")
+            _open_output(app, screen, command, opened)
+        if not opened:
+            _say_in_front(app, screen, words or command.summary, succeeded)
         _renew(screen)
 
     def late() -> None:
         if command.runs:
-            open_output()
+            _open_output(app, screen, command, opened)
 
     command.show = show
-    screen.say(f"◐ {doing}", "dim")
+    offline = app.news.state == "offline"
+    screen.say(f"◐ {doing}{f' · {MAY_FAIL}' if offline else ''}", "warn" if offline else "dim")
     screen.set_timer(LATE, late)
     command.begin(app, inner_width(screen.app.size.width))
+
+
+def _open_output(app: AskedApp, screen: Base, command: Command, opened: list[Output]) -> None:
+    """Open the screen for the output of a command over `screen`, if nothing else is open there."""
+    if screen.in_front and screen.is_idle and not opened:
+        screen.say("")
+        opened.append(Output(command))
+        app.push_screen(opened[0])
+
+
+def _leave(screen: Base, opened: list[Output]) -> None:
+    """Leave the screen for an output, if it was opened over `screen` and is in front."""
+    if opened and opened[0].in_front:
+        screen.app.pop_screen()
+        opened.clear()
+
+
+def _may_mend(command: Command, screen: Base) -> bool:
+    return bool(command.fault) and screen.in_front and screen.is_idle
+
+
+def _say_in_front(app: AskedApp, screen: Base, words: str, succeeded: bool) -> None:
+    """Say the answer of a command on the screen from which it was run or, if another one is in front, on
+    that."""
+    front = screen if screen.in_front else app.screen
+    if isinstance(front, Base):
+        front.say(words, "text" if succeeded else "bad")
 
 
 def _renew(screen: Base) -> None:
@@ -288,7 +323,7 @@ class Output(Over):
         self._name_frame()
         if self.svc.news.state == "offline":
             since = ago(self.svc.news.since, self.svc.clock())
-            self.say(f"offline, noticed {since}: what needs the server may wait or fail", "warn")
+            self.say(f"offline, noticed {since}: {MAY_FAIL}", "warn")
             self._warned = True
         command = self._command
         if not command.begun:

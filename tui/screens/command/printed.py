@@ -22,6 +22,11 @@ _CODES = (
 )
 
 
+def is_head(line: str) -> bool:
+    """Whether a line is the head of a table."""
+    return _HEAD.fullmatch(line.rstrip()) is not None
+
+
 def rows_of(lines: Sequence[str], width: int, failed: bool) -> list[Line]:
     """Returns the rows of a command's output, wrapped to `width` columns. `failed`: whether the command has
     failed."""
@@ -33,7 +38,7 @@ def _rows(line: str, width: int, failed: bool) -> list[Line]:
         if match := pattern.fullmatch(line):
             return _code_rows(match[1], match[2], match[3], width)
     role = "text"
-    if _HEAD.fullmatch(line.rstrip()):
+    if is_head(line):
         role = "title"
     elif _LEFT_OUT.fullmatch(line):
         role = "dim"
