@@ -11,25 +11,21 @@ import asyncio
 import os
 import shlex
 import signal
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rich.console import Console
 from textual.constants import COLOR_SYSTEM
 from textual.worker import Worker, get_current_worker
 
-from localstore.core.endpoint import Endpoint
 from localstore.core.errors import SvcError
 from localstore.core.model.repo import Repo
-from localstore.outbox import QueuedAction
 from svc.flows.editor import editor, run
-from svc.flows.outbox.actions import Report, SentByAnother, describe_action, describe_effect, text_of
 from svc.http.bounds import Cancel, within
 from tui import reads
 from tui.actions import EVERYWHERE, WITHIN, Action, remap
@@ -40,32 +36,29 @@ from tui.display.hyperlinks import terminal_opens
 from tui.display.screen import Overlay
 from tui.drafts import Drafts
 from tui.images.protocol import Way
-from tui.listening.news import SLOW, News
+from tui.listening.news import News
 from tui.machine import NOWHERE, Machine, Place
 from tui.offers import OFFERS
+from tui.outbox import AppOutbox
 from tui.reads import Read
 from tui.screens.order import KeysInOrder
 from tui.sending import Sending
 from tui.theme import CHOSEN, COLOURLESS, choose_selected, choose_theme, is_terminals, light_ground
 from tui.tints import Tints, tints
 from tui.widgets.picture import over
-from tui.wording import UNSEEN, reason_unreached
+from tui.wording import UNSEEN
 
 if TYPE_CHECKING:
     from svc.http.session import Session, Sessions
 
 T = TypeVar("T")
-Sends = Literal["change", "asked", "timer"]  # why the outbox is sent
 
 LOGIN = "login"  # the command that the card to sign in stands for
 MACHINE = "machine"  # the action that is absent over SSH
 ENDING = 1.0  # seconds that calls to a server have to end after the app was left
 THREADS = 32  # that may wait for a server, the disk or the agent at one time
 TICK = 10.0  # seconds between two looks at what times say by now
-QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 WIDEST = 500  # columns that a command prints for without a screen of its own: a sentence stays one line
-OUTBOX_EVERY = 1.0  # seconds between two looks at whether another process has changed the outbox
-QUEUE_AGAIN = 3.0  # seconds after which the outbox is read again that another process was sending
 
 
 class SvcApp(KeysInOrder, inherit_bindings=False):
@@ -104,15 +97,13 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         super().__init__(ansi_color=is_terminals(colours))
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
-        self.sending, self.machine, self.commands = sending, machine, commands
+        self.outbox, self.machine, self.commands = AppOutbox(self, sending), machine, commands
         self.drafts = Drafts(drafts) if drafts is not None else None
         self.draft = ""  # the one that is being sent
         self.images, self.notice = images, notice
-        self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
         self.declined: set[tuple[str, str]] = set()  # rows of the inbox, by id and time
         self.pressed = ""  # the key whose action runs
         self._typed_lines: list[str] = []  # command lines that were run, the newest first
-        self._outbox_seen: object = None  # the state of the outbox when it was read last
         self.news = News(self)
         if not client.origin:
             self.news.state = NO_SERVER
@@ -172,7 +163,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     def carry_out(self, action: Action) -> None:
         current: Any = self.screen
-        if action.needs == "signed_in" and (self.sending is None or not self.sending.signed_in):
+        if action.needs == "signed_in" and (self.outbox.sending is None or not self.outbox.sending.signed_in):
             current.say("sign in for this with :login", "warn")
             return
         why = self.find_refusal(action)
@@ -233,195 +224,6 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             ask()
         else:  # the client's modules take as long as the first paint
             self.call_after_refresh(ask)
-
-    # --- changes
-
-    def act(
-        self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
-    ) -> None:
-        """Change something on the server: put the request into the outbox, send the outbox, and let the
-        screen read its data again. `about`: OWNER/NAME of the repository. If the server refuses the change,
-        the reason is shown, and the change stays in the outbox."""
-        drafts, draft = self.drafts, self.draft
-
-        def put(sending: Sending) -> None:
-            sending.put(endpoint, body, query, about=about, **path)
-            if drafts is not None and draft:
-                drafts.keep(draft, "")
-
-        self.queue(put)
-
-    def queue(self, put: Callable[[Sending], object], queued: Callable[[], None] | None = None) -> None:
-        """Call `put`, which adds something to the outbox. Call `queued` afterwards, and send the outbox."""
-        sending = self.sending
-        if sending is not None:
-            self._on_queue(lambda: put(sending), queued=queued)
-
-    def send_queue(self, again: QueuedAction | None = None, by_user: bool = True) -> None:
-        """Send the outbox. `again`: an action that the server has refused, and that is to be sent once more.
-        `by_user`: the user asked for it. Otherwise the app says nothing about actions that still wait."""
-        sending = self.sending
-        if sending is not None:
-            why: Sends = "asked" if by_user else "timer"
-            self._on_queue(lambda: sending.retry(again) if again else None, why=why)
-
-    def look_at_outbox(self) -> None:
-        """Read the outbox again and show what is in it, because the agent and commands of svc also add to it
-        and send it."""
-        sending, screen = self.sending, self.screen
-        if sending is None:
-            return
-
-        def show(entries: list[QueuedAction]) -> None:
-            if entries != self.entries:
-                self._show_queue(screen, entries)
-
-        def work() -> None:
-            with suppress(SvcError, sqlite3.Error):  # it may be closed by now
-                entries = sending.entries()
-                self.later(lambda: show(entries))
-
-        # Not on a worker's thread: a server that does not answer keeps all of these.
-        threading.Thread(target=work, daemon=True).start()
-
-    def _follow_outbox(self) -> None:
-        """Read the outbox if any process has changed it since it was read last."""
-        sending = self.sending
-        if sending is not None and (stamp := sending.stamp()) != self._outbox_seen:
-            self._outbox_seen = stamp
-            self.look_at_outbox()
-
-    def drop_entry(self, entry: QueuedAction) -> None:
-        sending = self.sending
-        if sending is not None:
-            self._on_queue(lambda: sending.drop(entry), send=False)
-
-    def describe_queue(self, prefix: str) -> list[str]:
-        """Returns a description of each waiting action of the account whose API path begins with `prefix`."""
-        return [describe_action(entry) for entry in self._waiting_below(prefix)]
-
-    def queued_texts(self, prefix: str) -> list[tuple[str, str]]:
-        """Returns (description, text) of each waiting action of the account whose API path begins with
-        `prefix`. Only comments have a text. For other actions it is ""."""
-        return [(describe_action(entry), text_of(entry)) for entry in self._waiting_below(prefix)]
-
-    def _waiting_below(self, prefix: str) -> list[QueuedAction]:
-        """The queued actions of the account whose API path begins with `prefix`."""
-        sending = self.sending
-        return [
-            entry
-            for entry in self.entries
-            if sending is not None
-            and sending.is_mine(entry)
-            and entry.state != "refused"
-            and f"{entry.path}/".startswith(f"{prefix}/")
-        ]
-
-    def _on_queue(
-        self,
-        change: Callable[[], object],
-        send: bool = True,
-        queued: Callable[[], None] | None = None,
-        why: Sends = "change",
-    ) -> None:
-        """Change the outbox on a thread: call `change`, then `queued`, and then send the outbox. With `send`
-        False, do not send it. `why`: the reason why it is sent."""
-        sending, screen = self.sending, self.screen
-        if sending is None:
-            return
-
-        def work() -> None:
-            try:
-                change()
-                self.call_from_thread(self._show_queue, screen, sending.entries())
-                if queued is not None:
-                    self.call_from_thread(queued)
-                report = self._send_noted(sending, screen, says=why != "timer") if send else Report()
-            except SvcError as error:
-                if why != "timer" or not isinstance(error, SentByAnother):
-                    self.call_from_thread(self._queue_refused, screen, error)
-                self.call_from_thread(self.set_timer, QUEUE_AGAIN, self.look_at_outbox)
-                return
-            self.call_from_thread(self._queue_sent, sending, screen, report, why)
-
-        self.run_worker(work, thread=True, group="outbox", exit_on_error=False)
-
-    def _send_noted(self, sending: Sending, screen: Any, *, says: bool) -> Report:
-        """Send the outbox, and let the light say if the server does not answer. `says`: `screen` says so too.
-        Runs on a thread."""
-        began = time.monotonic()
-        self.later(lambda: self.news.note_request(began))
-        answered = threading.Event()
-        if says:
-            self.later(lambda: self._say_queued_later(sending, screen, answered))
-        try:
-            return sending.send()
-        finally:
-            answered.set()
-            self.later(lambda: self.news.note_answer(began))
-
-    def _say_queued_later(self, sending: Sending, screen: Any, answered: threading.Event) -> None:
-        self.set_timer(SLOW, lambda: self._say_queued(sending, screen, answered))
-
-    def _say_queued(self, sending: Sending, screen: Any, answered: threading.Event) -> None:
-        """Say that what the user has changed waits here, unless the server has answered."""
-        own = sum(sending.is_own(entry) and entry.state != "refused" for entry in self.entries)
-        if own and screen.remains and not answered.is_set():
-            screen.say(f"{own} queued here, sent once the server answers", "warn")
-
-    def _show_queue(self, screen: Any, entries: list[QueuedAction]) -> None:
-        self.entries = entries
-        current: Any = self.screen
-        current.queue_changed()
-        if screen.remains:
-            screen.show_frame()
-
-    def _queue_refused(self, screen: Any, error: SvcError) -> None:
-        if screen.remains:  # another process that sends the same outbox is no fault
-            screen.say(sentence(error), "dim" if isinstance(error, SentByAnother) else "bad")
-
-    def _queue_sent(self, sending: Sending, screen: Any, report: Report, why: Sends) -> None:
-        """Show what became of the actions in the outbox: refused, sent, or still waiting. Whether the
-        connection is shown as online or offline depends only on actions of the account that is signed in. If
-        its actions still wait, the user is told after each change. If actions of other accounts wait, the
-        user is told only after asking for sending."""
-        entries = sending.entries()
-        waiting = [entry for entry in entries if entry.state != "refused" and sending.is_mine(entry)]
-        stopped = next((report.stopped.get((entry.origin, entry.account)) for entry in waiting), None)
-        answered = any(sending.is_mine(entry) for entry in (*report.sent, *report.refused))
-        if stopped or answered:
-            self.news.state = "offline" if stopped else "online"
-        self._show_queue(screen, entries)
-        if not screen.remains:
-            return
-        if report.refused:
-            refused = next(
-                (entry for entry in entries if entry.id == report.refused[0].id), report.refused[0]
-            )
-            by = "" if sending.is_own(refused) else " (queued elsewhere)"
-            screen.say(f"refused: {describe_action(refused)}{by}: {refused.reason}; s lists it", "bad")
-        elif stopped and why != "timer":
-            own = sum(map(sending.is_own, waiting))
-            why_not = reason_unreached(_without_retry(stopped))
-            screen.say(f"{own} queued here, sent later: {why_not}" if own else why_not, "warn")
-        elif report.stopped and why == "asked":
-            (origin, _), reason = next(iter(report.stopped.items()))
-            screen.say(f"of another account, at {origin.partition('://')[2]}: {reason}", "warn")
-        opening_actions = [
-            entry for entry in report.sent if entry.id in report.numbers and sending.is_own(entry)
-        ]
-        if opening_actions and not report.refused and not stopped:
-            title = opening_actions[-1].value["title"]
-            screen.say(f"#{report.numbers[opening_actions[-1].id]} opened: {title}", "good")
-        elif not report.refused and not stopped and screen.in_front:
-            effects = [
-                words for entry in report.sent if sending.is_own(entry) and (words := describe_effect(entry))
-            ]
-            if effects:
-                more = f", and {len(effects) - 1} more" if len(effects) > 1 else ""
-                screen.say(effects[-1] + more, "good")
-        if report.sent:
-            screen.news()
 
     def compose_text(self, name: str, done: Callable[[str], None]) -> None:
         """Let the user write a text in their own editor, and call `done` with it. `name`: name of the draft.
@@ -633,22 +435,15 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.call_after_refresh(self._begin_queue)
 
     def _begin_queue(self) -> None:
-        """Send what an earlier run of the app left in the outbox. From then on, read the outbox periodically,
-        because other processes also use it."""
+        """Say what the app was opened with, and begin to send and to follow the outbox."""
         self._painted = True
         if self.notice:
             cast("Any", self.screen).say(self.notice)
-        self.send_queue(by_user=False)
-        self.set_interval(QUEUE_EVERY, self._look_at_queue)
-        self.set_interval(OUTBOX_EVERY, self._follow_outbox)
+        self.outbox.begin()
         self.set_interval(TICK, self._tick)
 
     def _tick(self) -> None:
         cast("Any", self.screen).tick()
-
-    def _look_at_queue(self) -> None:
-        if any(entry.state != "refused" for entry in self.entries):
-            self.send_queue(by_user=False)
 
     def run_worker(self, work: Any, *arguments: Any, **options: Any) -> Worker[Any]:
         """Run `work`, as Textual does. Calls of a thread to a server end a little after the app does."""
@@ -672,8 +467,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         COLOURING.close()
         self.news.following.close()
         self.client.close()
-        if self.sending is not None:
-            self.sending.close()
+        if self.outbox.sending is not None:
+            self.outbox.sending.close()
 
     @property
     def _current(self) -> Any:
@@ -911,12 +706,3 @@ def _server_of(words: Sequence[str]) -> str | None:
     if not line:
         return ""
     return line[1] if len(line) == 2 and line[0] == "--server" else None
-
-
-def _without_retry(reason: str) -> str:
-    """Returns why an action waits, without the advice to make the request again: the outbox does that."""
-    from svc.http.answer import remedy_of
-
-    for repeatable in (True, False):
-        reason = reason.removesuffix(f"; {remedy_of(repeatable)}")
-    return reason

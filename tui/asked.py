@@ -12,17 +12,15 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.widget import Widget
 
-    from localstore.core.endpoint import Endpoint
     from localstore.core.model.repo import Repo
-    from localstore.outbox import QueuedAction
     from svc.http.session import Sessions
     from tui.actions import Action
     from tui.client import Client
     from tui.drafts import Drafts
     from tui.images.protocol import Way
     from tui.machine import Machine, Place
+    from tui.outbox import AppOutbox
     from tui.reads import Read
-    from tui.sending import Sending
     from tui.tints import Tints
 
 T = TypeVar("T")
@@ -45,10 +43,9 @@ class AskedApp(Protocol):
 
     client: Client
     place: Place  # the linked folder and its repository
-    sending: Sending | None  # None: nothing can be changed
     machine: Machine | None
     drafts: Drafts | None
-    entries: list[QueuedAction]  # of the outbox, as of the last change
+    outbox: AppOutbox
     declined: set[tuple[str, str]]  # rows of the inbox that were declined here, by id and time
     clock: Callable[[], float]
     colours: str  # the name of the theme
@@ -86,23 +83,7 @@ class AskedApp(Protocol):
         failed: Callable[[BaseException], None] | None = None,
     ) -> None: ...
 
-    def act(
-        self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
-    ) -> None: ...
-
-    def queue(self, put: Callable[[Sending], object], queued: Callable[[], None] | None = None) -> None: ...
-
-    def send_queue(self, again: QueuedAction | None = None, by_user: bool = True) -> None: ...
-
     def note_failure(self, error: BaseException) -> None: ...
-
-    def look_at_outbox(self) -> None: ...
-
-    def drop_entry(self, entry: QueuedAction) -> None: ...
-
-    def describe_queue(self, prefix: str) -> list[str]: ...
-
-    def queued_texts(self, prefix: str) -> list[tuple[str, str]]: ...
 
     # --- texts
 

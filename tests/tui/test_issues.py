@@ -16,7 +16,8 @@ from localstore.outbox import Outbox
 from svc.http.answer import remedy_of
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
-from tui.app import SvcApp, _without_retry
+from tui.app import SvcApp
+from tui.outbox import _without_retry
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -385,7 +386,7 @@ async def test_what_others_queued_is_not_told_as_ones_own(
         await sees(pilot, "⋯ 1 queued", "● live")
         await press(pilot, "enter", "3", "enter")
         await sees(pilot, "It hangs", "● live")
-        app.send_queue(by_user=False)
+        app.outbox.send(by_user=False)
         text = await settle(pilot)
         assert "○ offline" not in text and "127.0.0.1:9" not in text and "⋯ queued  comment" not in text
         await press(pilot, "s")
@@ -441,7 +442,7 @@ async def test_releases_show_notes_and_files(project: str, alice: Svc, open_app:
 async def test_who_is_not_signed_in_is_told_so(issue: str, alice: Svc, open_app: Open) -> None:
     assert alice("repo", "visibility", "public", "--yes").code == 0
     app = open_app()
-    app.sending = None
+    app.outbox.sending = None
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "enter")

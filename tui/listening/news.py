@@ -79,7 +79,7 @@ class News:
         """Let screens read their data again, because the server answers again. Events of the time in between
         are lost, and what was opened then could not be read."""
         now = time.monotonic()
-        self._app.send_queue(by_user=False)
+        self._app.outbox.send(by_user=False)
         if now >= self._read_again_at + AGAIN_EVERY:  # one request may fail for ever while others do not
             self._read_again_at = now
             self._news_soon()
@@ -116,7 +116,7 @@ class News:
         """Listen to events of the repositories that the screen in front shows. Does nothing while nobody is
         signed in."""
         self._shows = frozenset(repo_ids)
-        if self._app.sending is None or not self._app.sending.signed_in:
+        if self._app.outbox.sending is None or not self._app.outbox.sending.signed_in:
             return
         if not self._missed.isdisjoint(repo_ids):
             self._news_soon()  # what came while another screen was in front

@@ -148,7 +148,7 @@ class Base(Screen[None], inherit_bindings=False):
         widgets exist."""
         if not self.has_widgets or self not in self.app.screen_stack:
             return
-        waiting = sum(entry.state != "refused" for entry in self.svc.entries)
+        waiting = sum(entry.state != "refused" for entry in self.svc.outbox.entries)
         queued = (f"⋯ {waiting} queued  ", "warn") if waiting else ("", "text")
         light = (queued, *LIGHTS[self.svc.news.state], (" ", "text"))
         self.show_title(light)

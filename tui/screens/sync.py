@@ -55,7 +55,7 @@ class Sync(SplitScreen):
     def label_of(self, action: Action) -> str:
         """Returns what the key of an action does with the queued action or the folder under the cursor."""
         if action.id == "retry":
-            return action.label if self.svc.entries else ""
+            return action.label if self.svc.outbox.entries else ""
         if action.id == "drop":
             return action.label if self._entry is not None else ""
         if action.id == "pause":
@@ -75,14 +75,14 @@ class Sync(SplitScreen):
     def on_mount(self) -> None:
         super().on_mount()
         self.paint()
-        self.svc.look_at_outbox()
+        self.svc.outbox.look()
         self._ask_agent()
         self.set_interval(EVERY, self._ask_agent)
 
     def do_refresh(self) -> None:
         """Send the outbox, and ask the agent and the server again. The answers also show the state of the
         connection."""
-        self.svc.send_queue()
+        self.svc.outbox.send()
         self._ask_agent()
         self.svc.load(self.svc.repos, lambda value, at: None)
 
@@ -136,7 +136,7 @@ class Sync(SplitScreen):
     def paint(self) -> None:
         self._painted = True
         now = self.svc.clock()
-        entries = self.svc.entries
+        entries = self.svc.outbox.entries
         waiting = [entry for entry in entries if entry.state != "refused"]
         since = f"since {ago(self.svc.news.since, now)}"
         rows = [
@@ -186,24 +186,27 @@ class Sync(SplitScreen):
             Block("Connection", lambda wide: self._connection_facts()),
             Block("Next", self._help_rows),
             Block("Folders", self._folders_in_short, str(len(self._folders) or "")),
-            Block("Queue", self._queue_in_short, str(len(self.svc.entries) or "")),
+            Block("Queue", self._queue_in_short, str(len(self.svc.outbox.entries) or "")),
             Block("The lights", self._legend),
         ]
         return [*rows, *lay_blocks(blocks, width)]
 
     def _connection_facts(self) -> list[Line]:
         client = self.svc.client
-        refused = sum(entry.state == "refused" for entry in self.svc.entries)
-        waiting = len(self.svc.entries) - refused
+        refused = sum(entry.state == "refused" for entry in self.svc.outbox.entries)
+        waiting = len(self.svc.outbox.entries) - refused
         return [
             _fact("server", client.origin),
             _fact("account", f"@{client.account}" if client.account else "not signed in"),
-            _fact("queue", f"{waiting} waiting, {refused} refused" if self.svc.entries else "nothing waits"),
+            _fact(
+                "queue",
+                f"{waiting} waiting, {refused} refused" if self.svc.outbox.entries else "nothing waits",
+            ),
             _fact("folders", f"{len(self._folders)} watched" if self._folders else "none watched"),
         ]
 
     def _help_rows(self, width: int) -> list[Line]:
-        refused = any(entry.state == "refused" for entry in self.svc.entries)
+        refused = any(entry.state == "refused" for entry in self.svc.outbox.entries)
         helps = [("u ", "sends what waits, and asks the server again")]
         helps += [("x ", "drops the refused action under the cursor")] if refused else []
         helps += [("z ", "pauses the folder under the cursor")] if self._folders else []
@@ -227,7 +230,7 @@ class Sync(SplitScreen):
         return rows
 
     def _queue_in_short(self, width: int) -> list[Line]:
-        return [self._row(entry).left for entry in self.svc.entries[:LISTED]]
+        return [self._row(entry).left for entry in self.svc.outbox.entries[:LISTED]]
 
     def _legend(self, width: int) -> list[Line]:
         """Returns rows that say what each state of the connection means. The present state is marked."""
@@ -310,7 +313,7 @@ class Sync(SplitScreen):
     def _whose(self, entry: QueuedAction) -> str:
         """Returns the handle and server of the account that a queued action belongs to. Returns "" if that is
         the account that is signed in."""
-        sending = self.svc.sending
+        sending = self.svc.outbox.sending
         if sending is None or sending.is_mine(entry):
             return ""
         return f"@{safe(entry.handle)} at {safe(entry.origin.partition('://')[2])}  "
@@ -322,13 +325,13 @@ class Sync(SplitScreen):
     @property
     def _entry(self) -> QueuedAction | None:
         key = self.listed.key
-        return next((entry for entry in self.svc.entries if entry.id == key), None)
+        return next((entry for entry in self.svc.outbox.entries if entry.id == key), None)
 
     def do_retry(self) -> None:
         """Send the outbox again. The action under the cursor is sent even if the server has refused it
         before."""
         entry = self._entry
-        self.svc.send_queue(again=entry if entry is not None and entry.state == "refused" else None)
+        self.svc.outbox.send(again=entry if entry is not None and entry.state == "refused" else None)
 
     def do_drop(self) -> None:
         entry = self._entry
@@ -336,7 +339,7 @@ class Sync(SplitScreen):
             self.say("put the cursor on an action", "warn")
             return
         question = f"Drop «{describe_action(entry)}» without sending it?"
-        self.confirm(question, lambda: self.svc.drop_entry(entry), destroys=True)
+        self.confirm(question, lambda: self.svc.outbox.drop(entry), destroys=True)
 
 
 def _person(person: PersonOnBranch) -> tuple[Part, ...]:

@@ -254,7 +254,7 @@ def open_item(screen: Answered, item: InboxItem) -> bool:
         return False
     if item.unread:
         screen.stale = True  # it is read when the user comes back
-        screen.svc.act(inboxes.UPDATE, InboxState(state="read"), about=_about(item), id=item.id)
+        screen.svc.outbox.act(inboxes.UPDATE, InboxState(state="read"), about=_about(item), id=item.id)
     open_subject(screen.svc, item)
     return item.unread
 
@@ -399,7 +399,7 @@ class Inbox(Answered):
             self.listed.empty = NO_NEWS if self.svc.client.account else SIGNED_OUT
         elif not rows:
             rows += [Item(None, row) for row in self.first_steps()[1]]
-        queued = self.svc.describe_queue("/inbox")
+        queued = self.svc.outbox.describe("/inbox")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
         self.query_one("#inbox", Lines).show(sequence(rows))
         self.show_frame()
@@ -418,7 +418,7 @@ class Inbox(Answered):
             self.say("it is answered", "dim")
         elif item is not None:
             body = InboxState(state="done")
-            self.svc.act(inboxes.UPDATE, body, about=_about(item), id=item.id)
+            self.svc.outbox.act(inboxes.UPDATE, body, about=_about(item), id=item.id)
             self._say_marked([item], "done; u undoes it")
 
     def do_all_done(self) -> None:
@@ -454,7 +454,7 @@ class Inbox(Answered):
     def _mark(self, chosen: list[InboxItem], state: Literal["done", "read", "unread"]) -> None:
         for first in range(0, len(chosen), INBOX_MARKED):
             ids = [item.id for item in chosen[first : first + INBOX_MARKED]]
-            self.svc.act(inboxes.UPDATE_ALL, InboxMarks(state=state, ids=ids), about="")
+            self.svc.outbox.act(inboxes.UPDATE_ALL, InboxMarks(state=state, ids=ids), about="")
 
     def _say_marked(self, chosen: list[InboxItem], words: str) -> None:
         self._undone = chosen

@@ -70,7 +70,7 @@ def rerun(on: Base, repo: Repo, run: Run, newest: Run) -> bool:
     if run.status != "completed":
         on.say(f"{run.name} is not completed; x cancels it", "warn")
         return False
-    on.svc.act(runs.RERUN, about=repo.full_name, id=repo.id, run=run.id)
+    on.svc.outbox.act(runs.RERUN, about=repo.full_name, id=repo.id, run=run.id)
     on.say(f"asked for attempt {newest.attempt + 1} of {run.name}")
     return True
 
@@ -80,7 +80,7 @@ def cancel(on: Base, repo: Repo, run: Run) -> None:
     if run.status == "completed":
         on.say(f"{run.name} is completed; u runs it again", "warn")
         return
-    on.svc.act(runs.CANCEL, about=repo.full_name, id=repo.id, run=run.id)
+    on.svc.outbox.act(runs.CANCEL, about=repo.full_name, id=repo.id, run=run.id)
     on.say(f"asked to cancel {run.name}")
 
 
@@ -200,7 +200,7 @@ class Workflows(Split):
             rows += [Item(None, row) for row in fold([(self._waiting, "dim")], self.list_width - 2)]
         elif not self._runs:
             rows.append(Item(None, (("no runs; whoever checks records one: :repo run create", "dim"),)))
-        queued = self.svc.describe_queue(f"/repos/{self.of.repo.id}/runs")
+        queued = self.svc.outbox.describe(f"/repos/{self.of.repo.id}/runs")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
         self.listed.show(sequence(rows), self._begin_at(rows))
         self.rest()
@@ -384,7 +384,7 @@ class RunScreen(SplitScreen, LeadsToTabs):
         if not self.previews:
             rows += [item(("text", place), row) for place, row in enumerate(self._rows_of(run))]
             rows.append(Item(None, BLANK))
-        for words in self.svc.describe_queue(f"/repos/{self.repo.id}/runs/{self._run_id}"):
+        for words in self.svc.outbox.describe(f"/repos/{self.repo.id}/runs/{self._run_id}"):
             rows.append(Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)))
         listed = self._of_seal(run)
         if listed and (self.previews or len(listed) > 1):

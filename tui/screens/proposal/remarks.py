@@ -240,7 +240,7 @@ class Remarking(Reviewing):
 
     def _send(self, endpoint: Endpoint[Any], body: Any, **path: str) -> None:
         n = str(self._one.number)
-        self.svc.act(endpoint, body, about=self.repo.full_name, id=self.repo.id, n=n, **path)
+        self.svc.outbox.act(endpoint, body, about=self.repo.full_name, id=self.repo.id, n=n, **path)
 
 
 def _lines(span: Span) -> str:

@@ -102,7 +102,9 @@ class Reviewing(Base):
             self.say("say what is to change" if verdict == "request_changes" else "say something", "warn")
             return
         body = ReviewCreate(verdict=verdict, body=text.strip(), seal_id=proposal.head_seal)
-        self.svc.act(reviews.CREATE, body, about=self.repo.full_name, id=self.repo.id, n=str(proposal.number))
+        self.svc.outbox.act(
+            reviews.CREATE, body, about=self.repo.full_name, id=self.repo.id, n=str(proposal.number)
+        )
 
 
 def _why_not(proposal: Proposal | None, verdict: Verdict, mine: bool) -> str:

@@ -309,7 +309,7 @@ class Access(Panel):
     def act_elsewhere(self, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
         """Put a change into the outbox and send it. It belongs to this repository, although its URL does not
         contain the repository."""
-        self.svc.act(endpoint, body, about=self.repo.full_name, **path)
+        self.svc.outbox.act(endpoint, body, about=self.repo.full_name, **path)
 
 
 def handle_of(entry: Collaborator | Invite | AccessRequest | Member | MemberInvite) -> str:

@@ -58,7 +58,7 @@ def choose_checks(
                 sending.put(endpoint, None, None, about=repo.full_name, id=repo.id, name=name)
 
         if changes:
-            on.svc.queue(put)
+            on.svc.outbox.queue(put)
         if added is not None and any(changes.values()):
             added()
 

@@ -108,7 +108,9 @@ class Lifecycle(Panel):
         if offered is not None:
             self.confirm(
                 "Take the offer back?",
-                lambda: self.svc.act(access.CANCEL_TRANSFER, about=self.repo.full_name, transfer=offered.id),
+                lambda: self.svc.outbox.act(
+                    access.CANCEL_TRANSFER, about=self.repo.full_name, transfer=offered.id
+                ),
             )
 
     def _delete(self) -> None:

@@ -121,7 +121,7 @@ class Panel:
     ) -> None:
         """Put a change of the repository into the outbox. Call `queued` afterwards, and send the outbox."""
         repo = self.repo
-        self.svc.queue(
+        self.svc.outbox.queue(
             lambda sending: sending.put(endpoint, body, query, about=repo.full_name, id=repo.id, **path),
             queued,
         )

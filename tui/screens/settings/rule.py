@@ -192,7 +192,7 @@ class RuleScreen(SplitScreen):
 
     def queue_changed(self) -> None:
         path = f"/repos/{self.repo.id}/protections"
-        if any(entry.state == "refused" and entry.path.startswith(path) for entry in self.svc.entries):
+        if any(entry.state == "refused" and entry.path.startswith(path) for entry in self.svc.outbox.entries):
             self.svc.load(contents.protections(self.repo.id), self._take_rules)  # it is as it was
         self.paint()
 
@@ -215,7 +215,7 @@ class RuleScreen(SplitScreen):
                 rows.append(_row("deletion", "deletion", "refused by any rule"))
         rows += [Item(None, BLANK)] if self.previews or not self._narrow_height else []
         rows += [heading("Branches"), _row("branches", "that match now", self._matching_words())]
-        waiting = self.svc.describe_queue(f"/repos/{self.repo.id}/protections")
+        waiting = self.svc.outbox.describe(f"/repos/{self.repo.id}/protections")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in waiting]
         self.query_one("#rule", Lines).show(sequence(rows))
         self.renew()
@@ -356,7 +356,7 @@ class RuleScreen(SplitScreen):
 
     def _send(self, body: ProtectionSet) -> None:
         repo, pattern = self.repo, self.pattern
-        self.svc.queue(
+        self.svc.outbox.queue(
             lambda sending: sending.put(
                 protection.SET, body, about=repo.full_name, id=repo.id, pattern=pattern
             ),
@@ -381,7 +381,7 @@ class RuleScreen(SplitScreen):
 
     def _remove(self) -> None:
         repo, pattern = self.repo, self.pattern
-        self.svc.queue(
+        self.svc.outbox.queue(
             lambda sending: sending.put(
                 protection.CLEAR, None, about=repo.full_name, id=repo.id, pattern=pattern
             ),

@@ -167,7 +167,7 @@ class Settings(Split):
             rows += [Item(None, ((name, "title"),)), *panel.rows()]
         absent = ", ".join(name for name, panel in self.panels.items() if isinstance(panel, Absent))
         rows += [Item(None, (("", "text"),)), Item(None, ((f"{absent}: {NO_ROUTE}", "dim"),))]
-        waiting = self.svc.describe_queue(f"/repos/{self.repo.id}")
+        waiting = self.svc.outbox.describe(f"/repos/{self.repo.id}")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in waiting]
         there = self._cursor is not None and any(row.key == self._cursor for row in rows)
         self.query_one("#settings", Lines).show(sequence(rows), self._cursor if there else None)
@@ -196,7 +196,7 @@ class Settings(Split):
         of the field. `endpoint`: only changes that use this endpoint count."""
         path = endpoint.target(id=self.repo.id).removeprefix(API)
         queued: dict[str, Any] = {}
-        for entry in self.svc.entries:
+        for entry in self.svc.outbox.entries:
             if entry.path == path and entry.state != "refused" and isinstance(entry.value, dict):
                 queued |= entry.value
         return queued

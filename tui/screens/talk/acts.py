@@ -59,10 +59,10 @@ class About(NamedTuple):
 def waiting_state(svc: AskedApp, repo_id: str, noun: Noun, number: int) -> str:
     """Returns the state (open or closed) that an issue or a proposal gets from what waits in the outbox.
     Returns "" if nothing there changes its state."""
-    path, sending = f"/repos/{repo_id}/{_KINDS[noun]}/{number}", svc.sending
+    path, sending = f"/repos/{repo_id}/{_KINDS[noun]}/{number}", svc.outbox.sending
     states = [
         str(entry.value.get("state") or "")
-        for entry in svc.entries
+        for entry in svc.outbox.entries
         if entry.path == path
         and entry.state != "refused"
         and isinstance(entry.value, dict)
@@ -78,7 +78,7 @@ def waiting_part(svc: AskedApp, repo_id: str, noun: Noun, number: int) -> Part:
     state = waiting_state(svc, repo_id, noun, number)
     if state:
         return ("⋯ closing" if state == "closed" else "⋯ opening", "warn")
-    count = len(svc.describe_queue(f"/repos/{repo_id}/{_KINDS[noun]}/{number}")) if svc.entries else 0
+    count = len(svc.outbox.describe(f"/repos/{repo_id}/{_KINDS[noun]}/{number}")) if svc.outbox.entries else 0
     return (f"⋯ {count} queued" if count else "", "warn")
 
 
@@ -292,6 +292,6 @@ class Acts(Mixed):
     def change(self, about: About, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
         """Change an issue or a proposal through this endpoint. The change is put into the outbox and sent.
         `path`: the parameters of the endpoint's path other than repository and number."""
-        self.front.svc.act(
+        self.front.svc.outbox.act(
             endpoint, body, about=about.repo.full_name, id=about.repo.id, n=str(about.number), **path
         )

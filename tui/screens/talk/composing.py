@@ -246,7 +246,7 @@ class Composing(CardPanes, Card):
         svc, repo = self.svc, self.repo
         self.below.expect_new(self.NOUN, self.value(self.TITLE).strip())
         self.app.pop_screen()
-        svc.queue(
+        svc.outbox.queue(
             lambda sending: sending.put(
                 endpoint, body(**values), None, about=repo.full_name, id=repo.id, **path
             ),

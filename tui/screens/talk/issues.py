@@ -232,8 +232,8 @@ class Issues(Split, Acts):
             return
         listed = self._found
         below = f"/repos/{self.of.repo.id}/{self._kind}"
-        on_rows = [of_row for item in listed for of_row in self.svc.describe_queue(f"{below}/{item.number}")]
-        queued = [words for words in self.svc.describe_queue(below) if words not in on_rows]  # without a row
+        on_rows = [of_row for item in listed for of_row in self.svc.outbox.describe(f"{below}/{item.number}")]
+        queued = [words for words in self.svc.outbox.describe(below) if words not in on_rows]  # without a row
         words = self._filter.without_state
         narrowed = words or self._filter.query.state != "open"
         none = (

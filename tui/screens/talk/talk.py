@@ -206,7 +206,7 @@ class Talk(Acts, WithFacts, LeadsToTabs):
         waiting = [
             (words, text)
             for kind in ("issues", "proposals")
-            for words, text in self.svc.queued_texts(f"{below}/{kind}/{self.number}")
+            for words, text in self.svc.outbox.texts(f"{below}/{kind}/{self.number}")
         ]
         rows: list[Row | tuple[Part, ...]] = []
         for words, text in waiting:
@@ -289,8 +289,8 @@ class Talk(Acts, WithFacts, LeadsToTabs):
         moved since."""
         before, key = self._sent
         follows = before >= 0 and key in (None, lines.key)
-        has_queued = bool(self.svc.describe_queue(f"/repos/{self.repo.id}/issues/{self.number}"))
-        has_queued |= bool(self.svc.describe_queue(f"/repos/{self.repo.id}/proposals/{self.number}"))
+        has_queued = bool(self.svc.outbox.describe(f"/repos/{self.repo.id}/issues/{self.number}"))
+        has_queued |= bool(self.svc.outbox.describe(f"/repos/{self.repo.id}/proposals/{self.number}"))
         lines.show(sequence(items))
         arrived = len(self.comments) > before
         if not follows:
@@ -376,7 +376,7 @@ def edit_comment(screen: Base, repo: Repo, number: int, comment: Comment) -> Non
     def send(text: str) -> None:
         body = text.strip()
         if body and body != comment.body:
-            screen.svc.act(
+            screen.svc.outbox.act(
                 issues.EDIT_COMMENT,
                 CommentBody(body=body),
                 about=repo.full_name,

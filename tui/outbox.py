@@ -1,0 +1,245 @@
+"""The outbox as the app uses it: it takes changes that the user makes, is sent, followed and shown."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.errors import SvcError
+from localstore.outbox import QueuedAction
+from svc.flows.outbox.actions import Report, SentByAnother, describe_action, describe_effect, text_of
+from tui.client import sentence
+from tui.listening.news import SLOW
+from tui.sending import Sending
+from tui.wording import reason_unreached
+
+if TYPE_CHECKING:
+    from tui.app import SvcApp
+
+Sends = Literal["change", "asked", "timer"]  # why the outbox is sent
+
+SEND_EVERY = 30.0  # seconds between attempts to send what waits
+LOOK_EVERY = 1.0  # seconds between two looks at whether another process has changed the outbox
+LOOK_AGAIN = 3.0  # seconds after which the outbox is read again that another process was sending
+
+
+class AppOutbox:
+    """The outbox in the app. `sending`: puts changes into it and sends it, None if nothing can be changed.
+    `entries`: what it holds, as of the last change."""
+
+    def __init__(self, app: SvcApp, sending: Sending | None) -> None:
+        self._app, self.sending = app, sending
+        self.entries: list[QueuedAction] = []
+        self._seen: object = None  # the state of the outbox when it was read last
+
+    def begin(self) -> None:
+        """Send what an earlier run of the app left in the outbox. From then on, read the outbox periodically,
+        because other processes also use it."""
+        self.send(by_user=False)
+        self._app.set_interval(SEND_EVERY, self._send_again)
+        self._app.set_interval(LOOK_EVERY, self._follow)
+
+    def act(
+        self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
+    ) -> None:
+        """Change something on the server: put the request into the outbox, send the outbox, and let the
+        screen read its data again. `about`: OWNER/NAME of the repository. If the server refuses the change,
+        the reason is shown, and the change stays in the outbox."""
+        drafts, draft = self._app.drafts, self._app.draft
+
+        def put(sending: Sending) -> None:
+            sending.put(endpoint, body, query, about=about, **path)
+            if drafts is not None and draft:
+                drafts.keep(draft, "")
+
+        self.queue(put)
+
+    def queue(self, put: Callable[[Sending], object], queued: Callable[[], None] | None = None) -> None:
+        """Call `put`, which adds something to the outbox. Call `queued` afterwards, and send the outbox."""
+        sending = self.sending
+        if sending is not None:
+            self._change(lambda: put(sending), queued=queued)
+
+    def send(self, again: QueuedAction | None = None, by_user: bool = True) -> None:
+        """Send the outbox. `again`: an action that the server has refused, and that is to be sent once more.
+        `by_user`: the user asked for it. Otherwise the app says nothing about actions that still wait."""
+        sending = self.sending
+        if sending is not None:
+            why: Sends = "asked" if by_user else "timer"
+            self._change(lambda: sending.retry(again) if again else None, why=why)
+
+    def look(self) -> None:
+        """Read the outbox again and show what is in it, because the agent and commands of svc also add to it
+        and send it."""
+        sending, screen = self.sending, self._app.screen
+        if sending is None:
+            return
+
+        def show(entries: list[QueuedAction]) -> None:
+            if entries != self.entries:
+                self._show(screen, entries)
+
+        def work() -> None:
+            with suppress(SvcError, sqlite3.Error):  # it may be closed by now
+                entries = sending.entries()
+                self._app.later(lambda: show(entries))
+
+        # Not on a worker's thread: a server that does not answer keeps all of these.
+        threading.Thread(target=work, daemon=True).start()
+
+    def _follow(self) -> None:
+        """Read the outbox if any process has changed it since it was read last."""
+        sending = self.sending
+        if sending is not None and (stamp := sending.stamp()) != self._seen:
+            self._seen = stamp
+            self.look()
+
+    def drop(self, entry: QueuedAction) -> None:
+        sending = self.sending
+        if sending is not None:
+            self._change(lambda: sending.drop(entry), send=False)
+
+    def describe(self, prefix: str) -> list[str]:
+        """Returns a description of each waiting action of the account whose API path begins with `prefix`."""
+        return [describe_action(entry) for entry in self._waiting_below(prefix)]
+
+    def texts(self, prefix: str) -> list[tuple[str, str]]:
+        """Returns (description, text) of each waiting action of the account whose API path begins with
+        `prefix`. Only comments have a text. For other actions it is ""."""
+        return [(describe_action(entry), text_of(entry)) for entry in self._waiting_below(prefix)]
+
+    def _waiting_below(self, prefix: str) -> list[QueuedAction]:
+        """The queued actions of the account whose API path begins with `prefix`."""
+        sending = self.sending
+        return [
+            entry
+            for entry in self.entries
+            if sending is not None
+            and sending.is_mine(entry)
+            and entry.state != "refused"
+            and f"{entry.path}/".startswith(f"{prefix}/")
+        ]
+
+    def _change(
+        self,
+        change: Callable[[], object],
+        send: bool = True,
+        queued: Callable[[], None] | None = None,
+        why: Sends = "change",
+    ) -> None:
+        """Change the outbox on a thread: call `change`, then `queued`, and then send the outbox. With `send`
+        False, do not send it. `why`: the reason why it is sent."""
+        sending, screen = self.sending, self._app.screen
+        if sending is None:
+            return
+
+        def work() -> None:
+            try:
+                change()
+                self._app.call_from_thread(self._show, screen, sending.entries())
+                if queued is not None:
+                    self._app.call_from_thread(queued)
+                report = self._send_noted(sending, screen, says=why != "timer") if send else Report()
+            except SvcError as error:
+                if why != "timer" or not isinstance(error, SentByAnother):
+                    self._app.call_from_thread(self._say_refused, screen, error)
+                self._app.call_from_thread(self._app.set_timer, LOOK_AGAIN, self.look)
+                return
+            self._app.call_from_thread(self._show_sent, sending, screen, report, why)
+
+        self._app.run_worker(work, thread=True, group="outbox", exit_on_error=False)
+
+    def _send_noted(self, sending: Sending, screen: Any, *, says: bool) -> Report:
+        """Send the outbox, and let the light say if the server does not answer. `says`: `screen` says so too.
+        Runs on a thread."""
+        began = time.monotonic()
+        self._app.later(lambda: self._app.news.note_request(began))
+        answered = threading.Event()
+        if says:
+            self._app.later(lambda: self._say_queued_later(sending, screen, answered))
+        try:
+            return sending.send()
+        finally:
+            answered.set()
+            self._app.later(lambda: self._app.news.note_answer(began))
+
+    def _say_queued_later(self, sending: Sending, screen: Any, answered: threading.Event) -> None:
+        self._app.set_timer(SLOW, lambda: self._say_queued(sending, screen, answered))
+
+    def _say_queued(self, sending: Sending, screen: Any, answered: threading.Event) -> None:
+        """Say that what the user has changed waits here, unless the server has answered."""
+        own = sum(sending.is_own(entry) and entry.state != "refused" for entry in self.entries)
+        if own and screen.remains and not answered.is_set():
+            screen.say(f"{own} queued here, sent once the server answers", "warn")
+
+    def _show(self, screen: Any, entries: list[QueuedAction]) -> None:
+        self.entries = entries
+        current: Any = self._app.screen
+        current.queue_changed()
+        if screen.remains:
+            screen.show_frame()
+
+    def _say_refused(self, screen: Any, error: SvcError) -> None:
+        if screen.remains:  # another process that sends the same outbox is no fault
+            screen.say(sentence(error), "dim" if isinstance(error, SentByAnother) else "bad")
+
+    def _show_sent(self, sending: Sending, screen: Any, report: Report, why: Sends) -> None:
+        """Show what became of the actions in the outbox: refused, sent, or still waiting. Whether the
+        connection is shown as online or offline depends only on actions of the account that is signed in. If
+        its actions still wait, the user is told after each change. If actions of other accounts wait, the
+        user is told only after asking for sending."""
+        entries = sending.entries()
+        waiting = [entry for entry in entries if entry.state != "refused" and sending.is_mine(entry)]
+        stopped = next((report.stopped.get((entry.origin, entry.account)) for entry in waiting), None)
+        answered = any(sending.is_mine(entry) for entry in (*report.sent, *report.refused))
+        if stopped or answered:
+            self._app.news.state = "offline" if stopped else "online"
+        self._show(screen, entries)
+        if not screen.remains:
+            return
+        if report.refused:
+            refused = next(
+                (entry for entry in entries if entry.id == report.refused[0].id), report.refused[0]
+            )
+            by = "" if sending.is_own(refused) else " (queued elsewhere)"
+            screen.say(f"refused: {describe_action(refused)}{by}: {refused.reason}; s lists it", "bad")
+        elif stopped and why != "timer":
+            own = sum(map(sending.is_own, waiting))
+            why_not = reason_unreached(_without_retry(stopped))
+            screen.say(f"{own} queued here, sent later: {why_not}" if own else why_not, "warn")
+        elif report.stopped and why == "asked":
+            (origin, _), reason = next(iter(report.stopped.items()))
+            screen.say(f"of another account, at {origin.partition('://')[2]}: {reason}", "warn")
+        opening_actions = [
+            entry for entry in report.sent if entry.id in report.numbers and sending.is_own(entry)
+        ]
+        if opening_actions and not report.refused and not stopped:
+            title = opening_actions[-1].value["title"]
+            screen.say(f"#{report.numbers[opening_actions[-1].id]} opened: {title}", "good")
+        elif not report.refused and not stopped and screen.in_front:
+            effects = [
+                words for entry in report.sent if sending.is_own(entry) and (words := describe_effect(entry))
+            ]
+            if effects:
+                more = f", and {len(effects) - 1} more" if len(effects) > 1 else ""
+                screen.say(effects[-1] + more, "good")
+        if report.sent:
+            screen.news()
+
+    def _send_again(self) -> None:
+        if any(entry.state != "refused" for entry in self.entries):
+            self.send(by_user=False)
+
+
+def _without_retry(reason: str) -> str:
+    """Returns why an action waits, without the advice to make the request again: the outbox does that."""
+    from svc.http.answer import remedy_of
+
+    for repeatable in (True, False):
+        reason = reason.removesuffix(f"; {remedy_of(repeatable)}")
+    return reason
