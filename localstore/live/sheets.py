@@ -29,9 +29,15 @@ class OpenSheet:
         Conflict; each message says what to do."""
         self.path, self.session = path, session
         self._branch_id = copy.branch_id
-        if copy.key is None or not copy.replica or copy.repo.shown_seal:
+        if copy.repo.shown_seal:
             raise Forbidden(
-                "this folder takes no live edits: it was never online with a device key, or shows an old seal"
+                f"this folder takes no live edits: it shows the seal {copy.repo.shown_seal[:12]}; svc switch "
+                f"{terminal_safe(copy.repo.branch)} returns to the branch"
+            )
+        if copy.key is None or not copy.replica:
+            raise Forbidden(
+                f"this folder takes no live edits: {terminal_safe(copy.repo.repo)} is archived, you may only "
+                "read it, or the folder was never online with a device key"
             )
         entry = self._entry(copy)
         if self.waits(copy):
@@ -94,6 +100,9 @@ class OpenSheet:
         return held if isinstance(held, Lane) else copy.lane_with_pending(entry)
 
     def _entry(self, copy: WorkingCopy) -> PathRecord:
+        if copy.key is None:
+            repo = terminal_safe(copy.repo.repo)
+            raise Forbidden(f"{repo} is archived, or you may only read it: what this folder has waits there")
         if copy.branch_id != self._branch_id:
             raise Conflict(f"the folder is on the branch {terminal_safe(copy.repo.branch)} now")
         name, entry = terminal_safe(self.path), copy.entries.get(self.path)

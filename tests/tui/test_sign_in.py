@@ -388,3 +388,18 @@ def test_the_first_start_on_a_terminal(svc: Svc, node: str, tmp_path: Path, hand
     assert terminal.shows(f"Signed in to {node[7:]} as {handle}", PATIENCE), terminal.text
     assert terminal.shows("There is no repository of yours yet.", PATIENCE), terminal.text
     terminal.close()
+
+
+async def test_a_browser_elsewhere_refuses(open_fresh: Open, node: str, handle: str) -> None:
+    web = Browser(node).sign_up(handle)
+    app = open_fresh()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await sees(pilot, "▌browser")
+        await pilot.press("enter")
+        text = await sees(pilot, "type there", "waiting until")
+        code, fingerprint = re.search(r"type there +(\S+)", text), re.search(r"compare +(\S+)", text)
+        assert code is not None and fingerprint is not None
+        decision = {"user_code": code[1], "fingerprint": fingerprint[1], "decision": "deny"}
+        assert web.post(APPROVE, json=decision).json() == {"status": "denied"}
+        text = await sees(pilot, "✗ the sign-in was denied in the browser", "▌browser")
+        assert "waiting" not in text and "svc login" not in text

@@ -194,7 +194,8 @@ class SignIn(Card):
 
     def _asked_rows(self) -> list[Item]:
         """Returns rows about what the user is asked for: what is chosen already, and what happens next."""
-        about = WAYS[str(self._asking)].about if self._asking in WAYS else ABOUT_SERVER
+        way = CODE if self._needs_code else str(self._asking)
+        about = WAYS[way].about if way in WAYS else ABOUT_SERVER
         return [*self._chosen_rows(), *self._warning_rows(), BLANK, *self._fold(about, "dim")]
 
     def _chosen_rows(self) -> list[Item]:
@@ -427,8 +428,8 @@ class SignIn(Card):
             self.say(_words_of(error), "bad")
         elif code:
             self._ask_code(code)
-            words = "the code is mistyped, used, older than ten minutes, or another account's than"
-            self.say(f"{words} {self._account}'s", "bad")
+            words = "the code is mistyped, used, older than ten minutes, or not one of"
+            self.say(f"{words} {self._account}", "bad")
         else:
             self._taken = self._account
             self._ask_account()

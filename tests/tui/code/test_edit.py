@@ -11,6 +11,7 @@ import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 
+from localstore.agent.talk import SheetEvent
 from tests.patience import until
 from tests.svc.conftest import Svc
 from tests.tui.code.test_live import handle, open_code
@@ -18,6 +19,7 @@ from tests.tui.code.typist import Typist
 from tests.tui.conftest import shown
 from tests.tui.test_app import press, project, sees, settle, soon
 from tui.app import SvcApp
+from tui.listening.writing import AgentEvent
 from tui.machine import Place
 from tui.screens.code.edit import Edit
 from tui.widgets.written import TextEditor
@@ -380,3 +382,19 @@ async def test_a_server_that_does_not_answer_an_edit_is_said_to_be_slow(
         await sees(pilot, "README.md · ◐ saved here, the server does not answer yet")
         monkeypatch.setattr(screen._writing, "queued", False)
         await sees(pilot, "README.md · ✓ saved")
+
+
+async def test_what_the_folder_lacks_of_an_edit_that_ends_is_kept_apart(
+    other: Typist, open_app: Open
+) -> None:
+    async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
+        area = await edit(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, Edit) and screen._writing is not None
+        screen._writing.made += 1  # what was typed last did not get to the folder
+        screen._take(AgentEvent(SheetEvent("ended", detail="you may only read it"), screen._writing._talk))
+        text = await sees(pilot, "not written any more, the text is kept apart", "you may only read it;")
+        apart = Path(screen._apart)
+        assert apart.read_text() == area.text and "is lost" not in text
+        await pilot.press("escape")
+        await sees(pilot, "you may only read it; the text is in")

@@ -151,3 +151,18 @@ def test_what_cannot_be_written_says_why(devices: tuple[Device, Device], relay: 
         until(lambda typist=typist: (typist.hear(), typist.said)[1])  # type: ignore[misc]
         assert why in typist.said[0]
         typist.writing.close()
+
+
+def test_who_loses_the_right_to_write_is_told_so(
+    typists: tuple[Typist, Typist], devices: tuple[Device, Device]
+) -> None:
+    one = typists[0]
+    one.type("alpha", "kept ")
+    _same(typists, devices)
+    devices[0].svc("repo", "archive", "--yes")
+    try:
+        one.type("beta", "more ")
+        until(lambda: (one.hear(), one.said and one.said[-1].startswith("ended: "))[1])
+        assert "is archived, or you may only read it" in one.said[-1]
+    finally:
+        devices[0].svc("repo", "unarchive", "--yes")

@@ -67,6 +67,7 @@ class Edit(Over):
         self._people: list[PersonOnBranch] = []
         self._unsealed = False  # whether the text differs from `sealed`
         self._ended = self._notice = ""
+        self._apart = ""  # the file with the text, if the one in the folder lacks what was typed last
         self._here: tuple[int, int] | None = None
         self._sent_at = 0.0  # since when the server owes an answer, by the monotonic clock; 0: it owes none
         self._is_slow = False  # whether that was said
@@ -222,6 +223,8 @@ class Edit(Over):
             self._notice = event.detail
         elif event.event == "ended":
             self._ended = self._why_ended(event.detail)
+            if writing.waits:
+                self._keep_apart()
             self._area.read_only = True
             if not writing.open and self.in_front:
                 self.do_leave()
@@ -243,6 +246,16 @@ class Edit(Over):
             return f"{self._path} was removed or renamed meanwhile, and is not in the folder any more"
         return detail or "it ended"
 
+    def _keep_apart(self) -> None:
+        """Write the text to a file of its own, because the file in the folder lacks what was typed last."""
+        drafts = self.svc.drafts
+        if drafts is None:
+            return
+        name = f"edit-{self._path.replace('/', '-')}-{int(self.svc.clock())}"
+        drafts.keep(name, self._area.text)
+        if drafts.exists(name):
+            self._apart = str(drafts.file(name))
+
     def _show_people(self) -> None:
         cursors: Cursors = {}
         for person in self._people:
@@ -257,7 +270,9 @@ class Edit(Over):
         if self._refused:
             parts += [(f"✗ {safe(self._why_refused())}", "bad"), ("  ", "text")]
         elif self._ended or self._notice:
-            parts += [(safe(in_app(self._ended or self._notice)), "warn"), ("  ", "text")]
+            saved = "" if self._ended else f"; the text is in {self._file}"
+            saved = f"; the text is in {self._apart}" if self._apart else saved
+            parts += [(safe(in_app(self._ended or self._notice) + saved), "warn"), ("  ", "text")]
         for person in self._people:
             parts += [
                 (f"◂ {name_of(person)}", _role(person)),
@@ -286,6 +301,8 @@ class Edit(Over):
     def state(self) -> Part:
         """Returns the state of the text (saved, sent, …) as a part of a line."""
         writing = self._writing
+        if self._ended and self._apart:
+            return "not written any more, the text is kept apart", "warn"
         if self._ended:
             return (
                 ("not written any more: what is here that the folder lacks is lost", "bad")
@@ -300,6 +317,8 @@ class Edit(Over):
             return "✗ saved here, refused by the server", "bad"
         if writing.queued and writing.state == "offline":
             return "⋯ queued offline", "warn"
+        if writing.queued and self._notice:
+            return "✗ saved here, not on the branch", "bad"
         if writing.queued and self._is_slow:
             return "◐ saved here, the server does not answer yet", "warn"
         if writing.queued:
@@ -460,7 +479,8 @@ class Edit(Over):
         self.drop_keys()
         self.app.pop_screen()
         if self._ended:
-            below.say(f"{self._ended}; {text}" if role == "bad" else self._ended, role)
+            apart = f"; the text is in {self._apart}" if self._apart else ""
+            below.say(f"{self._ended}; {text}" if role == "bad" else f"{self._ended}{apart}", role)
         elif opened:
             words = self._where_saved(below) if is_unsealed else text
             below.say(f"{self._branch}: {self._why_refused()}" if self._refused else words, role)
