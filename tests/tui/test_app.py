@@ -194,7 +194,7 @@ async def test_what_a_seal_changed_begins_with_the_file_whose_history_it_is(
         text = await sees(pilot, "Many", "+    return 42")
         assert "a0.txt" not in text or text.index("src/main.py") < text.index("a0.txt")
         await press(pilot, "enter")
-        await sees(pilot, "signature verified", "+    return 42", "M src/main.py", "a0.txt", "10 files")
+        await sees(pilot, "✓ signed", "+    return 42", "M src/main.py", "a0.txt", "10 files")
 
 
 async def test_a_file_opens_with_its_blame_and_history(project: str, open_app: Open) -> None:
@@ -210,7 +210,7 @@ async def test_a_file_opens_with_its_blame_and_history(project: str, open_app: O
         assert "First" in text
         text = await press(pilot, "enter")
         assert "+    return 2" in text
-        await sees(pilot, "  Second", "✓ signature verified", "1 file ", "M src/main.py")
+        await sees(pilot, "  Second", "✓ signed", "1 file ", "M src/main.py")
         assert "history of src/main.py" in await press(pilot, "escape")
         assert "return 2" in await press(pilot, "escape")
         assert "return 1" in await press(pilot, "left_square_bracket")

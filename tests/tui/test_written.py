@@ -118,3 +118,16 @@ async def test_a_search_selects_what_it_has_found_after_letters_that_lower_case_
         assert area.selected_text == "Found"
         assert area.seek("sigma", 1)
         assert area.selected_text == "SIGMA"
+
+
+async def test_a_sign_says_that_words_are_hidden_at_the_left() -> None:
+    app = _App(f"first line\n{'x' * 90}\n{' ' * 90}y\nlast\n")
+    async with app.run_test(size=(60, 12)) as pilot:
+        area = app.area()
+        area.cursor_location = (1, 0)
+        await pilot.pause()
+        assert "‹" not in "".join(area.render_line(y).text for y in range(4))
+        area.cursor_location = (1, 90)
+        await pilot.pause()
+        rows = [area.render_line(y).text for y in range(4)]
+        assert [row[area.gutter_width] for row in rows] == ["‹", "x", " ", "‹"]

@@ -209,6 +209,7 @@ class Diff(Lines):
         self._anchor = self.key if self._anchor is None and isinstance(self.key, Key) else None
         self._begun = self.cursor
         self.refresh()
+        self.post_message(self.Moved(self))  # what the frame says is about the lines that are selected
         return self._anchor is not None
 
     @property
@@ -220,9 +221,9 @@ class Diff(Lines):
         if self._anchor is not None:
             self.refresh()
 
-    def go_to_change(self) -> bool:
-        """Go to the first changed line. Returns False if no line is changed."""
-        for index in range(len(self.rows)):
+    def go_to_change(self, begin: int = 0) -> bool:
+        """Go to the first changed line from row `begin` on. Returns False if no line is changed there."""
+        for index in range(begin, len(self.rows)):
             key = self.rows[index].key
             if isinstance(key, Key) and key.kind in ("add", "delete", "both"):
                 self.go(index)
@@ -238,7 +239,7 @@ class Diff(Lines):
         begun = self.cursor if self._anchor is None else self._begun
         return min(begun, self.cursor), max(begun, self.cursor)
 
-    def span(self) -> Span | str:
+    def span(self, *, with_text: bool = True) -> Span | str:
         """Returns the selected lines of a hunk. Without a selection, returns the line under the cursor. If
         any of the lines is on the new side, only those are returned, otherwise those on the old side. If the
         lines are in several hunks, or there are none, returns a sentence that says so."""
@@ -253,7 +254,8 @@ class Diff(Lines):
         side: Literal["old", "new"] = "new" if any(key.new for key in lines) else "old"
         numbers = [number for key in lines if (number := key.new if side == "new" else key.old)]
         start, end, path = min(numbers), max(numbers), lines[0].path
-        return Span(path, side, start, end, "\n".join(self.texts(path, side, start, end)))
+        text = "\n".join(self.texts(path, side, start, end)) if with_text else ""
+        return Span(path, side, start, end, text)
 
     def texts(self, path: str, side: str, start: int, end: int) -> list[str]:
         """Returns the texts of these lines of a file, as far as its changes contain them."""

@@ -262,7 +262,7 @@ async def test_blame_opens_seals(project: str, open_app: Open, width: int) -> No
         text = await sees(pilot, "Second", "enter seal")
         assert "First" not in text
         await press(pilot, "enter")
-        await sees(pilot, "/project  seal ", "Second", "signature verified", "+    return 2")
+        await sees(pilot, "/project  seal ", "Second", "✓ signed", "+    return 2")
         await press(pilot, "escape", "B")
         text = await sees(pilot, "return 2", "2 lines")
         assert "enter seal" not in text and "Second" not in text
@@ -301,7 +301,7 @@ async def test_a_history_says_of_what_it_is_and_what_a_seal_says(
             "─ history of src/main.py · main ─",
             "(main) Third",
             "Because two was too few.",
-            "✓ signature verified",
+            "✓ signed",
         )
         assert "(v1)" in text and "+    return 3" in text and " 1 of 3 ─╯" in text
         assert text.count("╭") == 2, "two frames beside each other"

@@ -72,6 +72,17 @@ def test_a_tree_folds_folders_of_one_child_and_says_what_happened() -> None:
     ]
 
 
+def test_the_name_of_a_file_comes_before_how_many_lines_changed() -> None:
+    rows = TreeRows(Changes([changed("src/pool_big.py", additions=22, deletions=24)]), set(), set(), {})
+    rows.room = 32
+    assert "".join(text for text, _ in rows[1].right) == "+22 −24 "
+    rows.room = 25
+    assert "".join(text for text, _ in rows[1].right) == ""
+    rows = TreeRows(Changes([changed("src/pool_big.py")]), set(), set(), {"src/pool_big.py": 3})
+    rows.room = 25
+    assert "".join(text for text, _ in rows[1].right) == "◆3 "
+
+
 def test_every_row_of_a_tree_is_found_by_its_key() -> None:
     deep = "/".join("d" * 3000)
     many = [changed(f"{at % 40}/{at % 7}/{at}.py") for at in range(5000)] + [changed(f"{deep}/x")]

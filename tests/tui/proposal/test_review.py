@@ -114,9 +114,31 @@ async def test_a_review_of_several_lines_goes_out_with_its_verdict(
 async def test_lines_of_two_hunks_are_not_one_comment(proposal: str, open_app: Open) -> None:
     async with open_app().run_test(size=(100, 30)) as pilot:
         await open_files(pilot, proposal)
-        assert "go to a line first" in await press(pilot, "g", "c")
-        assert "select lines of one hunk" in await press(pilot, "V", "G", "c")
+        await press(pilot, "tab", "g", "c")  # on the heading of a hunk
+        await sees(pilot, "c again means this line")
+        await press(pilot, "g", "V", "G")
+        text = await sees(pilot, "select lines of one hunk ─")
+        assert "c comment" not in text
+        assert "select lines of one hunk  " in await press(pilot, "c")
         assert "#1 files" in await press(pilot, "escape")
+
+
+async def test_keys_and_frame_say_which_lines_are_meant(reviewer: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await open_files(pilot, reviewer)
+        await press(pilot, "slash", *"def main", "enter")
+        await sees(pilot, "c comment on the line", "x suggest other lines")
+        await press(pilot, "V", "j", "j")
+        await sees(
+            pilot, "c comment on lines 1 to 3", "x suggest other lines 1 to 3", "lines 1 to 3 selected"
+        )
+        await press(pilot, "escape")
+        await sees(pilot, "hunk 1 of 1", "c comment on the line")
+        await press(pilot, "slash", *"a + c", "enter", "escape")  # a line that was removed
+        text = await sees(pilot, "c comment on the line", "esc back")
+        assert "x suggest" not in text
+        await press(pilot, "V")
+        await sees(pilot, "c comment on line 5", "removed line 5 selected")
 
 
 async def test_a_suggestion_is_applied(

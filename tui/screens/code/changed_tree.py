@@ -6,6 +6,9 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from rich.cells import cell_len
+from textual.strip import Strip
+
 from localstore.core.model.history import ChangedFile
 from localstore.core.words import count
 from tui.changed import counts_of, sign_of
@@ -110,6 +113,7 @@ class TreeRows:
     ) -> None:
         self._changes, self._folded, self._seen, self._open = changes, folded, seen, open_threads
         self.flat = False
+        self.room = 0  # columns of a row, 0 while they are unknown
         self._entries: list[Entry] = []
         until = 0  # files before this place are hidden
         for entry in changes.entries:
@@ -140,7 +144,7 @@ class TreeRows:
         if file.old_path and file.old_path != file.path:
             was = ((f" ← {safe(file.old_path.rpartition('/')[2])}", "dim"),)
         parts = (mark, (indent, "text"), sign_of(file), (" ", "text"), label, *was)
-        return Item(_key(entry), parts, self._right(file))
+        return Item(_key(entry), parts, self._right(file, sum(cell_len(text) for text, _ in parts)))
 
     def _folder(self, entry: Entry, indent: str) -> Item:
         first, last = entry.first, entry.last
@@ -155,10 +159,14 @@ class TreeRows:
         label: Part = (f"{'▸' if folded else '▾'} {safe(entry.label)}", "dim" if whole else "accent")
         return Item(_key(entry), (mark, (indent, "text"), label), tuple(right))
 
-    def _right(self, file: ChangedFile) -> tuple[Part, ...]:
+    def _right(self, file: ChangedFile, used: int) -> tuple[Part, ...]:
+        """Returns the number of threads and of lines. The lines are left out if the name of the file needs
+        their room. `used`: the columns of its name, and of what is before it."""
         open_threads = self._open.get(file.path, 0)
         threads: list[Part] = [(f"◆{open_threads} ", "warn")] if open_threads else []
-        return (*threads, *counts_of(file), (" ", "text"))
+        both = (*threads, *counts_of(file), (" ", "text"))
+        fits = not self.room or used + 1 + sum(cell_len(text) for text, _ in both) <= self.room
+        return both if fits else tuple(threads)
 
     def text_of(self, index: int) -> str:
         """Returns the path of the file in the row `index`, and "" for a folder. Filters look for the typed
@@ -181,6 +189,11 @@ class FileTree(Lines):
         if isinstance(rows, TreeRows):
             rows.flat = bool(self._filter.strip())
         super().show(rows, cursor)
+
+    def render_line(self, y: int) -> Strip:
+        if isinstance(self._all, TreeRows):
+            self._all.room = self.room - self.marked
+        return super().render_line(y)
 
     def filter(self, text: str) -> None:
         if isinstance(self._all, TreeRows):

@@ -34,7 +34,7 @@ def signature(fault: str | None) -> Row:
     "" if it is valid, None if it was not checked yet."""
     if fault is None:
         return (("signature not checked yet  ", "dim"),)
-    return (("✗ signature does not verify  ", "bad"),) if fault else (("✓ signature verified  ", "good"),)
+    return (("✗ signature does not verify  ", "bad"),) if fault else (("✓ signed  ", "good"),)
 
 
 def counts(compare: Compare) -> Row:

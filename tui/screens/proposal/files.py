@@ -15,7 +15,7 @@ from tui.actions import Action
 from tui.screens.base import TWO_PANES
 from tui.screens.code.changed_files import CHANGES, ChangedFiles
 from tui.screens.proposal.notes import Note, notes
-from tui.screens.proposal.remarks import REMARKED, REMARKS, Remarking
+from tui.screens.proposal.remarks import REMARKED, REMARKS, Remarking, name_lines
 from tui.screens.proposal.review import VERDICTS, Reviewing
 from tui.screens.proposal.seen import SeenFiles
 from tui.text import Part, safe
@@ -335,8 +335,13 @@ class Files(ChangedFiles, Remarking):
         self.diff.show_note()
 
     def place_words(self) -> str:
-        """Returns which thread the cursor is on, and among how many. Without a thread under the cursor,
+        """Returns which lines are selected, or which thread the cursor is on, and among how many. Otherwise
         returns which hunk it is in."""
+        if self.diff.selects:
+            span = self.diff.span(with_text=False)
+            if isinstance(span, str):
+                return span
+            return f"{'removed ' if span.side == 'old' else ''}{name_lines(span)} selected"
         thread = self.thread_here()
         if thread is None or thread.place is None:
             return super().place_words()

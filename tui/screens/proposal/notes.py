@@ -72,6 +72,8 @@ def _state(thread: Thread) -> str:
         words += f", {at.how}"
     if at is not None and at.start != at.end:
         words += f" · lines {at.start} to {at.end}"
+    if thread.suggestion is not None and thread.suggestion.applied_seal:
+        words += " · applied"
     count = len(thread.comments)
     return f"{words} · {count} comments" if count > 1 else words
 

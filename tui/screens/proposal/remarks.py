@@ -20,6 +20,7 @@ from tui.screens.talk.talk import edit_comment
 from tui.text import Part
 from tui.texts import first_words
 from tui.widgets.diff import Diff, Span
+from tui.widgets.patch import Key
 
 
 def _action(id: str, key: str, label: str, command: str, right: str) -> Action:
@@ -75,9 +76,8 @@ class Remarking(Reviewing):
         key = self.diff.key
         if not self.diff.has_focus:
             return ""
-        if not isinstance(key, Note):
-            short = {"comment": "comment", "suggest": "suggest"}.get(id, "")
-            return label if short and self.app.size.width >= TWO_PANES else short
+        if not isinstance(key, Note) or self.diff.selects:
+            return self._label_on_lines(id, label)
         thread = next((it for it in self._threads or () if it.id == key.thread), None)
         if id == "apply":
             can = thread is not None and thread.suggestion is not None and not thread.suggestion.applied_seal
@@ -85,6 +85,19 @@ class Remarking(Reviewing):
         labels = {"comment": "answer", "suggest": "", "edit_comment": "edit"}
         labels["resolve"] = "resolve" if thread is None or thread.state == "open" else "reopen"
         return labels[id]
+
+    def _label_on_lines(self, id: str, label: str) -> str:
+        """Returns the label of an action on the lines under the cursor or the selected ones. Lines that were
+        removed cannot be suggested otherwise."""
+        span = self.diff.span(with_text=False)
+        is_removed = isinstance(span, Span) and span.side == "old"
+        if id not in ("comment", "suggest") or (id == "suggest" and is_removed):
+            return ""
+        if self.diff.selects:
+            if isinstance(span, str):  # it says why not
+                return ""
+            return f"{'comment on' if id == 'comment' else 'suggest other'} {name_lines(span)}"
+        return label if self.app.size.width >= TWO_PANES else id
 
     def tell_of_push(self) -> None:
         """Say why the screen now shows a newer version of the proposal: the user has applied a suggestion, or
@@ -130,7 +143,9 @@ class Remarking(Reviewing):
         elif (span := self._span()) is not None:
             seal = self._one.head_seal
             draft = name_draft(self.repo.id, self._one.number, *span[:4])
-            self.write(f"comment on {_lines(span)}", lambda text: self._begin(span, seal, text, None), draft)
+            self.write(
+                f"comment on {name_lines(span)}", lambda text: self._begin(span, seal, text, None), draft
+            )
 
     def do_edit_comment(self) -> None:
         """Let the user change the text of the comment under the cursor."""
@@ -157,7 +172,7 @@ class Remarking(Reviewing):
         seal = self._one.head_seal
         words = "I suggest another line" if span.start == span.end else "I suggest other lines"
         self.write(
-            f"in the place of {_lines(span)}",
+            f"in the place of {name_lines(span)}",
             lambda text: self._begin(span, seal, words, text),
             draft,
             span.text,
@@ -211,7 +226,10 @@ class Remarking(Reviewing):
     def _span(self) -> Span | None:
         span = self.diff.span()
         if isinstance(span, str):
-            if not self.diff.has_focus and self.diff.go_to_change():
+            key = self.diff.key
+            is_heading = isinstance(key, Key) and key.kind in ("hunk", "file") and not self.diff.selects
+            begin = self.diff.cursor if self.diff.has_focus else 0
+            if (is_heading or not self.diff.has_focus) and self.diff.go_to_change(begin):
                 self.set_focus(self.diff)
                 span = f"{self.svc.pressed} again means this line; j and k choose another"
             self.say(span, "warn")
@@ -243,5 +261,6 @@ class Remarking(Reviewing):
         self.svc.outbox.act(endpoint, body, about=self.repo.full_name, id=self.repo.id, n=n, **path)
 
 
-def _lines(span: Span) -> str:
+def name_lines(span: Span) -> str:
+    """Returns the numbers of lines in words, such as `lines 2 to 4`."""
     return f"line {span.start}" if span.start == span.end else f"lines {span.start} to {span.end}"
