@@ -228,7 +228,8 @@ class Home(Answered):
             items.append(heading("Repositories", len(ordered)))
         longest = max((len(repo.full_name) for repo in ordered), default=0)
         width = min(max(BESIDE_NAME, self.list_width - BESIDE_NAME), longest + 2)
-        items += [self._row(repo, width, now) for repo in ordered]
+        kinds = max((len(_kind(repo)) for repo in ordered), default=0) + 2
+        items += [self._row(repo, width, kinds, now) for repo in ordered]
         if not ordered and has_answer and (self.previews or ways):
             items.append(Item(None, (("none yet" if self.svc.client.account else "none to see", "dim"),)))
         elif not ordered and has_answer:
@@ -296,14 +297,15 @@ class Home(Answered):
             items.append(Item(None, ((SIGNED_OUT, "title"),)))
         return items
 
-    def _row(self, repo: Repo, width: int, now: float) -> Item:
+    def _row(self, repo: Repo, width: int, kinds: int, now: float) -> Item:
+        """Returns the row of a repository. `width`, `kinds`: the columns of its name and of its kind."""
         place = self.svc.place
         folder_note = on = ""
         if repo.id == place.repo_id and place.folder:
             on = f" on {place.branch}" if place.branch not in ("", repo.default_branch) else ""
             folder_note = f"  here{on}: {_short(str(place.folder))}"
         state = self._states.get(repo.id, ("", "text"))
-        kind = f"{repo.visibility} {repo.kind}"
+        kind = _kind(repo)
         if self.narrow or self.two_lines:
             sign: Part = (f"{state[0][:1] or ' '} ", state[1])
             about = safe(repo.description) or kind
@@ -314,14 +316,18 @@ class Home(Answered):
             parts: tuple[Part, ...] = (sign, (safe(name), "text"), beside)
             below: tuple[Part, ...] = (("  ", "text"), (about, "dim"))
             return Item(repo.id, parts, ((f"{when} ", "dim"),), repo.full_name, below=below)
+        when = f"{ago(repo.updated_at, now)} "
+        room = self.list_width - len(f"▌{repo.default_branch}  {state[0]} {when}") - width - kinds
+        if len(folder_note) > room:
+            folder_note = f"  here{on}"
         parts = (
             (shorten(safe(repo.full_name), width - 2).ljust(width), "text"),
-            (kind.ljust(18), "dim"),
+            (kind.ljust(kinds), "dim"),
             (safe(repo.default_branch), "dim"),
             (f"  {state[0]}" if state[0] else "", state[1]),
             (safe(folder_note), "accent"),
         )
-        return Item(repo.id, parts, ((f"{ago(repo.updated_at, now)} ", "dim"),), repo.full_name)
+        return Item(repo.id, parts, ((when, "dim"),), repo.full_name)
 
     def do_back(self) -> None:
         self.svc.exit()
@@ -349,6 +355,10 @@ class Home(Answered):
             open_item(self, of_inbox)
         elif self._repos is not None and str(key) in self._repos:
             self.app.push_screen(RepoScreen(self._repos[str(key)]))
+
+
+def _kind(repo: Repo) -> str:
+    return f"{repo.visibility} {repo.kind}"
 
 
 def _short(folder: str) -> str:

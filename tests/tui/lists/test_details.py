@@ -251,3 +251,13 @@ async def test_the_account_shows_what_a_row_is(project: str, open_app: Open) -> 
         await sees(pilot, "public key", "Sessions 1", "signs nothing from then on")
         await press(pilot, "j")
         await sees(pilot, "─ another device ─", "--pair CODE")
+
+
+async def test_a_locked_branch_takes_no_merge(project: str, alice: Svc, open_app: Open) -> None:
+    words = ("--require-review", "--required-approvals", "2", "--lock-writes")
+    assert alice("repo", "protect", "set", "main", *words).code == 0
+    async with open_app().run_test(size=(160, 50)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "6")
+        text = await sees(pilot, "What you may do", "2 approvals, no writes", "✗ merge a proposal")
+        assert "review, " not in text

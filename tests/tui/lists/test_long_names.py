@@ -41,7 +41,7 @@ async def test_ends_are_shown(project: str, alice: Svc, open_app: Callable[..., 
     async with open_app().run_test(size=(80, 24)) as pilot:
         await sees(pilot, "-1  private", "-2  private", "Repositories 3")
         await press(pilot, "w")
-        await sees(pilot, "-1  private", "-2  private", "1 of 3")
+        await sees(pilot, "-1  private", "-2  private", "Yours 3")
         await press(pilot, "escape")
         await settle(pilot)
         await press(pilot, *"/project", "enter", "enter")

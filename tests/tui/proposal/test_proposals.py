@@ -357,14 +357,24 @@ async def test_what_needs_me_stays_when_all_is_done_and_u_brings_back(
         assert "mention" in text and "yours" not in text
         assert "each of these waits for you" in await press(pilot, "X")
         text = await press(pilot, "u")
-        assert "1 is back" in text and "● project#1 Return three" in text and "yours  ✓ ready  @" in text
+        assert "#1 is back" in text and "● project#1 Return three" in text and "yours  ✓ ready  @" in text
         assert "nothing was marked" in await press(pilot, "u")
         await press(pilot, "g")
         await press(pilot, "x")
         text = await press(pilot, "u")
         assert "mention" in text and "yours" in text
+        await press(pilot, "x", "x")
+        await sees(pilot, "nothing new concerns you")
+        assert "#1 is back; u undoes the one before" in await press(pilot, "u")
+        text = await press(pilot, "u")
+        assert "#2 is back" in text and "yours" in text
+        assert "▌● project#2" in text, "the cursor is on what came back"
+        await press(pilot, "x", "escape")
+        app = pilot.app
+        assert isinstance(app, SvcApp)
+        await soon(pilot, lambda: "Repositories" in shown(app) and "mention" not in shown(app))
     rows = json.loads(alice("inbox", "--json", "state").out)
-    assert rows == [{"state": "unread"}, {"state": "unread"}]
+    assert rows == [{"state": "unread"}]
 
 
 async def test_runs_are_shown_repeated_and_cancelled(proposal: str, alice: Svc, open_app: Open) -> None:

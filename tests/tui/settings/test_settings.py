@@ -339,7 +339,7 @@ async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
     async with open_app().run_test(size=(100, 60)) as pilot:
         await opened(pilot)
         await to(pilot, "Checks", "check", "lint")
-        await sees(pilot, "lint  ", "- not required  ◌ queued", "A required check has to pass")
+        await sees(pilot, "lint  ", "- not required  ◌ queued now", "A required check has to pass")
         await press(pilot, "c")
         await press(pilot, *"ci/test", "enter")
         await sees(pilot, "Check ci/test is among the required checks now", "ci/test              ✓ required")

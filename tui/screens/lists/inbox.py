@@ -114,7 +114,7 @@ def row(
             ("  ", "text"),
             (word, role),
             (f"  {stands[0]}" if stands[0] else "", stands[1]),
-            (f"  {safe(done)}" if done else "", "dim"),
+            (f"  {safe(done if number else full)}" if done or not number else "", "dim"),
         )
         return Item(item.id, (unread, about, (title, "text")), when, text, below=below)
     if space.narrow:
@@ -211,6 +211,12 @@ def _about(item: InboxItem) -> str:
     """Returns what a row of the inbox is about: OWNER/NAME of a repository, or the handle of an
     organisation."""
     return item.subject.title if item.repo is None else item.repo.full_name
+
+
+def _about_one(item: InboxItem) -> str:
+    """Returns a short name of what a row of the inbox is about: the number of an issue or a proposal. Without
+    one, see `_about`."""
+    return f"#{item.subject.number}" if item.subject.number is not None else safe(_about(item))
 
 
 def preview_item(panes: Answered, item: InboxItem) -> None:
@@ -322,7 +328,8 @@ class Inbox(Answered):
     def __init__(self) -> None:
         super().__init__()
         self._items: list[InboxItem] = []
-        self._undone: list[InboxItem] = []  # what `u` brings back
+        self._undone: list[list[InboxItem]] = []  # what `u` brings back, the last of it first
+        self._back = ""  # the row to which the cursor goes once it is back
 
     def make_title(self) -> tuple[Part, ...]:
         return ("Inbox ", "title"), (str(self._count), "dim")
@@ -401,7 +408,9 @@ class Inbox(Answered):
             rows += [Item(None, row) for row in self.first_steps()[1]]
         queued = self.svc.outbox.describe("/inbox")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
-        self.query_one("#inbox", Lines).show(sequence(rows))
+        there = bool(self._back) and self._of(self._back) is not None
+        self.query_one("#inbox", Lines).show(sequence(rows), self._back if there else None)
+        self._back = "" if there else self._back
         self.show_frame()
         self.rest()
 
@@ -419,7 +428,8 @@ class Inbox(Answered):
         elif item is not None:
             body = InboxState(state="done")
             self.svc.outbox.act(inboxes.UPDATE, body, about=_about(item), id=item.id)
-            self._say_marked([item], "done; u undoes it")
+            self._renew_below()
+            self._say_marked([item], f"{_about_one(item)} is done; u undoes it")
 
     def do_all_done(self) -> None:
         """Ask whether to mark all listed rows as done, and mark them. Rows that wait for the user are left
@@ -443,24 +453,38 @@ class Inbox(Answered):
     def do_undo(self) -> None:
         """Bring back the rows that the user has just marked as done, or the row that the user has just
         opened. Each is read or unread, as it was before."""
-        back, self._undone = self._undone, []
-        if not back:
+        if not self._undone:
             self.say("nothing was marked as done or opened here", "warn")
             return
+        back = self._undone.pop()
+        self._back = back[0].id
         self._mark([item for item in back if item.unread], "unread")
         self._mark([item for item in back if not item.unread], "read")
-        self.say(f"{len(back)} {'is' if len(back) == 1 else 'are'} back")
+        more = "; u undoes the one before" if self._undone else ""
+        about = _about_one(back[0]) if len(back) == 1 else str(len(back))
+        self.say(f"{about} {'is' if len(back) == 1 else 'are'} back{more}")
+
+    def _renew_below(self) -> None:
+        """Let Home read the inbox again, once the user is back there."""
+        for screen in self.app.screen_stack:
+            if screen is not self and isinstance(screen, Answered):
+                screen.stale = True
 
     def _mark(self, chosen: list[InboxItem], state: Literal["done", "read", "unread"]) -> None:
         for first in range(0, len(chosen), INBOX_MARKED):
             ids = [item.id for item in chosen[first : first + INBOX_MARKED]]
             self.svc.outbox.act(inboxes.UPDATE_ALL, InboxMarks(state=state, ids=ids), about="")
+        self._renew_below()
 
     def _say_marked(self, chosen: list[InboxItem], words: str) -> None:
-        self._undone = chosen
+        self._undone.append(chosen)
         self.say(words)
+
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        super().on_lines_moved(event)
+        self._back = ""  # the user has gone elsewhere
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         item = self._of(self.listed.key)
         if item is not None and open_item(self, item):
-            self._undone = [item]
+            self._undone.append([item])

@@ -45,7 +45,7 @@ _MEANINGS = (
     ("require_checks", "the required checks have to pass on its newest seal"),
     ("require_resolution", "every thread has to be resolved before the merge"),
     ("fresh_approvals", "an approval counts until the proposal changes"),
-    ("lock_writes", "nobody pushes or edits there directly"),
+    ("lock_writes", "nobody pushes, edits or merges there"),
     ("lock_deletions", "nobody deletes the branch"),
 )
 NO_DEMANDS = "whoever may write pushes there; nobody deletes it"
@@ -433,7 +433,7 @@ class Security(Split):
         merges = f"merge a proposal: {', '.join(demands)}" if demands else "merge a proposal"
         acts = [
             (may_write and refusal(branch, rules, "write") is None, "push to it without a proposal"),
-            (may_write, merges),
+            (may_write and not any(rule.lock_writes for rule in rules), merges),
             (may_write and not rules and branch != self.of.repo.default_branch, "delete it"),
             (role in RULERS, "change its rules"),
         ]
@@ -678,10 +678,12 @@ class Security(Split):
 
 def _demands(rule: Protection) -> list[str]:
     """Returns a text for each requirement of a protection rule."""
-    demands = [words for flag, words in _FLAGS if getattr(rule, flag)]
-    if rule.required_approvals:
+    flags = dict(_FLAGS)
+    demands = list[str]()
+    if rule.required_approvals:  # which say that a review is asked for
         demands.append(count(rule.required_approvals, "approval"))
-    return demands
+        del flags["require_review"]
+    return [*demands, *(words for flag, words in flags.items() if getattr(rule, flag))]
 
 
 def _severity(severity: str) -> Part:

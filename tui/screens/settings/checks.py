@@ -16,6 +16,7 @@ from tui.screens.settings.panel import Panel
 from tui.screens.settings.rule import RuleScreen
 from tui.screens.settings.rule_words import in_words, sentences
 from tui.text import Part, safe
+from tui.texts import first_words
 from tui.widgets.lines import Item
 
 
@@ -63,7 +64,7 @@ class Checks(Panel):
         seal: tuple[Part, ...] = (("last run at ", "dim"), (run.seal_id[:8], "accent"))
         seal += ((f" on {safe(run.branch)}", "dim"), (" by ", "dim"))
         seal += ((f"@{safe(run.reported_by.handle or '?')}", "person"),)
-        return [seal, *([((safe(run.summary), "text"),)] if run.summary else [])]
+        return [seal, *([((safe(first_words(run.summary)), "text"),)] if run.summary else [])]
 
     def chosen(self, kind: str, name: str) -> None:
         if kind == "choose":

@@ -13,7 +13,7 @@ from localstore.core.model.check import Check
 from localstore.core.model.repo import Repo
 from tui.screens.choose import ChooseSeveral
 from tui.screens.proposal.words import sign_of_run
-from tui.text import Part, ago, safe, shorten
+from tui.text import Part, brief, safe, shorten
 
 if TYPE_CHECKING:
     from tui.screens.base import Base
@@ -29,7 +29,7 @@ def last_run(each: Check, now: float) -> list[Part]:
     if each.last is None:
         return [NO_RUN]
     word, role = sign_of_run(each.last)
-    when = ago(each.last.completed_at or each.last.created_at, now)
+    when = brief(each.last.completed_at or each.last.created_at, now)
     return [(word.rstrip(), role), (f" {when}", "dim")]
 
 

@@ -102,7 +102,9 @@ class Panel:
 
     def row(self, kind: str, name: str, label: str, value: str, role: str = "text") -> Item:
         parts: tuple[Part, ...] = ((f"  {safe(label):<{LABEL}} ", "dim"), (safe(value), role))
-        return Item((self.NAME, kind, name), parts, text=f"{label} {value}")
+        return Item(
+            (self.NAME, kind, name), parts, text=f"{label} {value}", gives=0 if len(label) > LABEL else -1
+        )
 
     def note(self, words: str, role: str = "dim") -> Item:
         return Item(None, ((f"  {safe(words)}", role),))
