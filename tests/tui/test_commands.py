@@ -327,7 +327,7 @@ async def test_a_command_that_goes_on_is_stopped(issue: str, alice: Svc, open_ap
         await settle(pilot)
         await press(pilot, "enter")
         await pilot.press("colon", *f"repo run watch {run}", "enter")
-        await pilot.pause(1.0)
+        await sees(pilot, "x stop it")  # it has a screen once it takes long
         await pilot.press("x")
         assert "it was stopped" in await seen(pilot, "it was stopped")
 
