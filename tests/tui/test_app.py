@@ -171,7 +171,7 @@ async def test_the_app_goes_on_when_somebody_signs_in_elsewhere(
 ) -> None:
     session = json.loads(alice("auth", "token", "list", "--json", "id").out)[0]["id"]
     async with open_app().run_test(size=(80, 24)) as pilot:
-        await sees(pilot, project, "● live")
+        await sees(pilot, "/project", "● live")
         assert alice("auth", "token", "revoke", session, "--yes").code == 0
         await sees(pilot, "○ sign in")
         assert alice("login", "--device-key", "--handle", os.environ["TEST_HANDLE"]).code == 0
@@ -311,7 +311,7 @@ async def test_what_was_seen_opens_without_the_server(project: str, open_app: Op
         await press(pilot, *"main", "enter")
     async with open_app("http://127.0.0.1:9").run_test(size=(80, 24)) as pilot:
         text = await settle(pilot)
-        assert project in text
+        assert "/project" in text
         assert "○ offline" in text
         await press(pilot, "enter")
         await press(pilot, "t")
@@ -407,7 +407,7 @@ async def test_a_server_that_answers_nothing_is_slow(project: str, open_app: Ope
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)
     async with open_app(mute).run_test(size=(80, 24)) as pilot:
-        assert project in await sees(pilot, "◐ slow")
+        assert "/project" in await sees(pilot, "◐ slow")
 
 
 async def test_a_click_chooses_a_row_and_another_one_opens_it(project: str, open_app: Open) -> None:

@@ -176,7 +176,7 @@ async def test_a_change_is_in_the_outbox_while_many_requests_wait(
             raise ServerUnreachable("nobody answers")
 
         monkeypatch.setattr(app.client, "fetch", hang)
-        monkeypatch.setattr("tui.app.SLOW", 0.2)
+        monkeypatch.setattr("tui.outbox.SLOW", 0.2)
         monkeypatch.setattr(Sending, "send", lambda sending: hang(None) or Report())  # type: ignore[arg-type]
         for number in range(12):
             app.load(Read(f"hangs {number}", int, lambda api: 0), lambda value, at: None)
@@ -210,7 +210,7 @@ async def test_a_server_that_answers_again_gets_the_outbox_and_is_asked_for_news
         await sees(pilot, "● live")
         news, sent = [], []
         monkeypatch.setattr(app.screen, "news", lambda: news.append(1))
-        monkeypatch.setattr(app, "send_queue", lambda **options: sent.append(options))
+        monkeypatch.setattr(app.outbox, "send", lambda **options: sent.append(options))
         for times in (1, 2):
             app.news.state = "offline"
             app.news.state = "online"

@@ -29,8 +29,7 @@ async def test_the_account(project: str, alice: Svc, open_app: Open) -> None:
         assert "organisations" in text and ":auth key list" in text and ":doc list" in text
         await to(pilot, "list", "org list")
         await press(pilot, "enter")
-        await sees(pilot, "svc org list")
-        text = await press(pilot, "escape")
+        text = await sees(pilot, "no organisations; make one")
         assert "Tokens for scripts 0" in text and "Devices 1" in text and "✓ active" in text
         await to(pilot, "token", "")
         assert "settings?tab=tokens" in await sees(pilot, "─ a token ─")
