@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from localstore.core.errors import SvcError
+from localstore.core.errors import Forbidden, SvcError
+from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.live import ClockReused
 from localstore.core.model.ref import StaleHead
 from localstore.core.model.seal import Prepared, PrepareRequest
 from localstore.errors import NotSealed
+from localstore.home import Home
+from localstore.live.sheets import OpenSheet
+from localstore.sync.owning import open_copy
 from localstore.sync.sealing import seal
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import first_push, refused, row, wait_for_a_code
@@ -277,6 +281,22 @@ def _the_watcher_of_a_watched_folder(place: Place) -> None:
     place.ann.ok("watcher", "stop")
     place.ann.ok("watch", "--detach")
     place.ann.ok("watch", "stop", "--all")
+
+
+@row("forbidden", "switch")
+def _a_folder_that_shows_a_seal_takes_no_live_edits(place: Place) -> None:
+    first_push(place)
+    seal_id = place.ann.ok("log", "--json", "id", "--jq", ".[0].id").out.strip()
+
+    def open_text() -> None:  # as the agent does for the app
+        with open_copy(place.ann.folder, Home(place.ann.home), key=DeviceKey.generate(bytes(32))) as copy:
+            OpenSheet(copy, "a.txt", "")
+
+    place.ann.ok("switch", seal_id)
+    with pytest.raises(Forbidden, match="svc switch main"):
+        open_text()
+    place.ann.ok("switch", "main")
+    open_text()
 
 
 # --- the watcher
