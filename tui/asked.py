@@ -12,15 +12,17 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.widget import Widget
 
+    from localstore.core.endpoint import Endpoint
     from localstore.core.model.repo import Repo
+    from localstore.outbox import QueuedAction
     from svc.http.session import Sessions
     from tui.actions import Action
     from tui.client import Client
     from tui.drafts import Drafts
     from tui.images.protocol import Way
     from tui.machine import Machine, Place
-    from tui.outbox import AppOutbox
     from tui.reads import Read
+    from tui.sending import Sending
     from tui.tints import Tints
 
 T = TypeVar("T")
@@ -38,6 +40,29 @@ class AskedNews(Protocol):
     def follow(self, repo_ids: Sequence[str]) -> None: ...
 
 
+class AskedOutbox(Protocol):
+    """The part of the app's outbox that screens use (`tui.outbox.AppOutbox` says what each does)."""
+
+    sending: Sending | None  # None: nothing can be changed
+    entries: list[QueuedAction]  # what it holds, as of the last change
+
+    def act(
+        self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
+    ) -> None: ...
+
+    def queue(self, put: Callable[[Sending], object], queued: Callable[[], None] | None = None) -> None: ...
+
+    def send(self, again: QueuedAction | None = None, by_user: bool = True) -> None: ...
+
+    def look(self) -> None: ...
+
+    def drop(self, entry: QueuedAction) -> None: ...
+
+    def describe(self, prefix: str) -> list[str]: ...
+
+    def texts(self, prefix: str) -> list[tuple[str, str]]: ...
+
+
 class AskedApp(Protocol):
     """The part of the app that screens use."""
 
@@ -45,7 +70,6 @@ class AskedApp(Protocol):
     place: Place  # the linked folder and its repository
     machine: Machine | None
     drafts: Drafts | None
-    outbox: AppOutbox
     declined: set[tuple[str, str]]  # rows of the inbox that were declined here, by id and time
     clock: Callable[[], float]
     colours: str  # the name of the theme
@@ -57,6 +81,9 @@ class AskedApp(Protocol):
 
     @property
     def news(self) -> AskedNews: ...
+
+    @property
+    def outbox(self) -> AskedOutbox: ...
 
     @property
     def selected(self) -> str:

@@ -7,19 +7,21 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import SvcError
 from localstore.outbox import QueuedAction
 from svc.flows.outbox.actions import Report, SentByAnother, describe_action, describe_effect, text_of
+from tui.asked import AskedApp
 from tui.client import sentence
-from tui.listening.news import SLOW
+from tui.listening.news import SLOW, News
 from tui.sending import Sending
 from tui.wording import reason_unreached
 
 if TYPE_CHECKING:
-    from tui.app import SvcApp
+    from textual.timer import Timer
+    from textual.worker import Worker
 
 Sends = Literal["change", "asked", "timer"]  # why the outbox is sent
 
@@ -28,11 +30,31 @@ LOOK_EVERY = 1.0  # seconds between two looks at whether another process has cha
 LOOK_AGAIN = 3.0  # seconds after which the outbox is read again that another process was sending
 
 
+class AskedByOutbox(AskedApp, Protocol):
+    """What `AppOutbox` needs of the app: all that screens use, threads and timers."""
+
+    draft: str  # the one that is being sent
+
+    @property
+    def screen(self) -> Any: ...
+
+    @property
+    def news(self) -> News: ...
+
+    def call_from_thread(self, callback: Callable[..., Any], *arguments: Any) -> Any: ...
+
+    def run_worker(self, work: Any, *, thread: bool, group: str, exit_on_error: bool) -> Worker[Any]: ...
+
+    def set_timer(self, delay: float, callback: Callable[[], None]) -> Timer: ...
+
+    def set_interval(self, interval: float, callback: Callable[[], None]) -> Timer: ...
+
+
 class AppOutbox:
     """The outbox in the app. `sending`: puts changes into it and sends it, None if nothing can be changed.
     `entries`: what it holds, as of the last change."""
 
-    def __init__(self, app: SvcApp, sending: Sending | None) -> None:
+    def __init__(self, app: AskedByOutbox, sending: Sending | None) -> None:
         self._app, self.sending = app, sending
         self.entries: list[QueuedAction] = []
         self._seen: object = None  # the state of the outbox when it was read last

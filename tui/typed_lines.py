@@ -36,7 +36,7 @@ NOTHING_SENT = "nothing was sent"
 class Speech:
     """What the line mode reads and prints. `person`: whether a person sits at a terminal; otherwise the lines
     are those of a script. `failed`: whether a line of the script was not understood, or could not be carried
-    out."""
+    out. The script ends there, because its other lines would mean something else."""
 
     def __init__(self, source: TextIO, out: TextIO) -> None:
         self._in, self.out, self.failed = source, out, False
@@ -51,6 +51,10 @@ class Speech:
 
     def read(self) -> str | None:
         """Returns the next line without its end. Returns None at the end of the input."""
+        if self.failed and not self.person:
+            if any(line.strip() for line in self._in):
+                self.say("the script ends here; the lines after this one were not carried out")
+            return None
         typed = self._in.readline()
         if not typed and self.person:
             self.say("")  # the shell's prompt begins a line

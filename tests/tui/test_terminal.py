@@ -22,7 +22,7 @@ SVC = [sys.executable, "-m", "svc"]
 def test_bare_svc_opens_the_app_and_ends_clean(project: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     terminal = Terminal(SVC, Path.cwd(), 80, 24)
-    assert terminal.shows(project), terminal.text
+    assert terminal.shows("/project"), terminal.text
     opened = terminal.keys("\r")
     assert terminal.shows("README.md"), terminal.text
     assert opened < 4_000
@@ -35,7 +35,7 @@ def test_the_mouse_is_left_to_the_terminal(project: str, monkeypatch: pytest.Mon
     monkeypatch.setenv("TERM", "xterm-256color")
     terminal = Terminal([*SVC, "tui", "--no-mouse"], Path.cwd(), 80, 24)
     try:
-        assert terminal.shows(project), terminal.text
+        assert terminal.shows("/project"), terminal.text
         assert 1000 not in left_on(terminal)
     finally:
         terminal.close()
@@ -56,7 +56,7 @@ def test_keys_that_come_at_once_reach_the_prompt_that_they_open(
     monkeypatch.setenv("TERM", "xterm-256color")
     terminal = Terminal(SVC, Path.cwd(), 80, 24)
     try:
-        assert terminal.shows(project), terminal.text
+        assert terminal.shows("/project"), terminal.text
         terminal.keys("\r")
         assert terminal.shows("8 Set"), terminal.text
         terminal.keys("3")
@@ -77,15 +77,15 @@ def test_signing_in_and_out_opens_the_app_anew(
     monkeypatch.setenv("SVC_SERVER", node)
     terminal = Terminal([*SVC, "tui"], Path.cwd(), 100, 30)
     try:
-        assert terminal.shows("by its own key: no browser and no password"), terminal.text
+        assert terminal.shows("its key makes an account, or signs in"), terminal.text
         terminal.keys("i")
         assert terminal.shows("Inbox"), terminal.text
         assert "asking the server" not in terminal.text
         terminal.keys(":login --device-key --handle t-anew\r")
         assert terminal.shows("@t-anew"), terminal.text
-        assert "by its own key" not in terminal.text
+        assert "its key makes an account" not in terminal.text
         terminal.keys(":logout\r")
-        assert terminal.shows("by its own key: no browser and no password"), terminal.text
+        assert terminal.shows("its key makes an account, or signs in"), terminal.text
     finally:
         terminal.close()
 
@@ -98,7 +98,7 @@ def opened(project: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     """The app, which shows a list of repositories."""
     monkeypatch.setenv("TERM", "xterm-256color")
     terminal = Terminal(SVC, Path.cwd(), 80, 24)
-    assert terminal.shows(project), terminal.text
+    assert terminal.shows("/project"), terminal.text
     yield terminal
     try:
         os.kill(terminal.pid, signal.SIGKILL)
@@ -157,6 +157,6 @@ def test_ctrl_z_suspends_and_the_app_comes_back(opened: Terminal, project: str) 
     assert not is_raw(opened)
     opened.screen.reset()
     os.kill(opened.pid, signal.SIGCONT)
-    assert opened.shows(project), opened.text
+    assert opened.shows("/project"), opened.text
     assert opened.shows("? keys here"), opened.text
     assert is_raw(opened)

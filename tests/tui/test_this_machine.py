@@ -394,7 +394,7 @@ def test_a_chat_has_the_terminal_and_ctrl_c_ends_its_answer_alone(
     monkeypatch.setenv("TERM", "xterm-256color")
     terminal = Terminal([sys.executable, "-m", "svc"], Path.cwd(), 100, 30)
     try:
-        assert terminal.shows(project, PATIENCE), terminal.text
+        assert terminal.shows("/project", PATIENCE), terminal.text
         terminal.keys("M")
         assert terminal.shows("loop", PATIENCE), terminal.text
         terminal.keys("j")

@@ -55,7 +55,7 @@ async def test_a_request_for_access_is_granted_from_the_inbox(
         assert "there is none" in await press(pilot, "X"), "an answered row does not wait"
         app = pilot.app
         assert isinstance(app, SvcApp)
-        monkeypatch.setattr(app, "describe_queue", lambda prefix: ["mark \x1b[2J as done"])
+        monkeypatch.setattr(app.outbox, "describe", lambda prefix: ["mark \x1b[2J as done"])
         app.screen.paint()  # type: ignore[attr-defined]
         await sees(pilot, "⋯ queued  mark \\x1b[2J as done")
         await press(pilot, "r", "escape")

@@ -208,8 +208,8 @@ async def test_each_screen_names_its_ways_on(issue: str, alice: Svc, open_app: O
         names(await press(pilot, "G"), "enter rules in Settings", "a report a fault", *beside)
         await press(pilot, "enter")  # the branch has no rule
         await sees(pilot, "branch: main")
-        names(await press(pilot, "escape"), "enter change", "} next panel", *beside)
-        names(await press(pilot, "{"), "enter change", "} next panel", "{ previous panel")
+        names(await press(pilot, "escape"), "enter name a branch", "} next panel", *beside)
+        names(await press(pilot, "{"), "enter ", "} next panel", "{ previous panel")
         names(await press(pilot, "7"), "enter open the history", "b branch", *beside)
         if beside:
             names(await press(pilot, "tab"), "tab next link or list")
