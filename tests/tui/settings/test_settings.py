@@ -342,6 +342,8 @@ async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
         await sees(pilot, "lint  ", "- not required  ◌ queued now", "A required check has to pass")
         await press(pilot, "c")
         await press(pilot, *"ci/test", "enter")
+        await sees(pilot, "ci/test has never run here. Require it?")
+        await press(pilot, "y")
         await sees(pilot, "Check ci/test is among the required checks now", "ci/test              ✓ required")
         assert got("repos/{id}/checks")["items"][0]["enabled"] is True
         await press(pilot, "c")
@@ -436,7 +438,7 @@ async def test_a_rule_says_what_it_means_and_comes_back(project: str, alice: Svc
         await press(pilot, "enter")
         await sees(pilot, "A merge needs 1 approval of the newest version.")
         await press(pilot, "c")
-        await press(pilot, *"unit", "enter")
+        await press(pilot, *"unit", "enter", "y")
         await sees(pilot, "required checks      ✓ yes: lint, unit  was - no", "the checks lint, unit to")
         await press(pilot, "S")
         await sees(pilot, "U undo what was sent", "Nobody pushes, edits it directly or deletes it.")

@@ -62,9 +62,14 @@ def choose_checks(
         if added is not None and any(changes.values()):
             added()
 
-    def take_other(name: str) -> None:
-        if name.strip():
-            send({name.strip(): True})
+    def take_other(typed: str) -> None:
+        name = typed.strip()
+        if name in offered:
+            send({name: True})
+        elif name:
+            wait = "Merges that need checks then wait for it."
+            question = f"{safe(name)} has never run here. Require it? {wait}"
+            on.confirm(question, lambda: send({name: True}))
 
     def apply(chosen: list[str], removed: list[str]) -> None:
         send({name: True for name in chosen if name != OTHER} | dict.fromkeys(removed, False))
@@ -72,5 +77,5 @@ def choose_checks(
             on.ask("name of a check, such as ci/test", take_other)
 
     required = [each.name for each in checks if each.enabled]
-    title = "checks that the repository requires; space marks, or type a name"
+    title = "checks that the repository requires, at once for all its rules; space marks, or type a name"
     on.app.push_screen(ChooseSeveral(title, offered, required, apply, take_other))
