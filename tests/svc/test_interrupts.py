@@ -16,6 +16,7 @@ class Dropped:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 repeat_lost_interrupts()
 try:
     Dropped()
