@@ -101,7 +101,7 @@ async def test_who_may_not_close_an_issue_is_told_so_in_the_list(
     async with open_app().run_test(size=(100, 30)) as pilot:
         await settle(pilot)
         await press(pilot, "w")
-        await sees(pilot, proposal[:40])  # the card cuts long names
+        await sees(pilot, proposal[:20])  # the card shortens long names
         await press(pilot, *"project", "enter", "3")
         await sees(pilot, "▌○ #3 Ours", "#2 Theirs")
         assert "needs the role triage" in await press(pilot, "z")
