@@ -86,7 +86,10 @@ class Page:
         """Press keys; wait until the terminal shows this."""
         for key in keys:
             self.page.keyboard.press(key)
-        assert self.shows(shows)
+        try:
+            assert self.shows(shows)
+        except AssertionError:
+            raise AssertionError(f"{shows} is not in\n{self.text}") from None
 
     def shot(self, name: str) -> None:
         if SHOTS:
