@@ -82,7 +82,6 @@ class Writer:
         self._finish = {"ready": finish, "asked": finish_asked}
         self._placing = placing
         self._placed: dict[str, os.stat_result] = {}  # by temporary name
-        self._mark = "ready"  # of the writes that are made now
         self.denied: dict[str, str] = {}  # path → why the system does not allow the write
 
     def apply(self, changes: Sequence[FileWrite], supply: Supply, mark: str = "ready") -> list[str]:
@@ -92,14 +91,13 @@ class Writer:
 
         A path of the branch that the user may not write is returned as well, and noted in `denied`: one
         directory of root must not hold up the other files. For `asked`, PermissionError is raised."""
-        self._mark = mark
         intents = [
             Intent(temp_name(change.path), change.path, None, change.new, "writing") for change in changes
         ]
         with self._db.step():
             self._db.put_intents(intents)
         try:
-            ready = [intent._replace(state=mark) for intent in self._prepare_all(intents, supply)]
+            ready = [intent._replace(state=mark) for intent in self._prepare_all(intents, supply, mark)]
         except (OSError, SvcError):
             self._withdraw(intents)
             raise
@@ -138,7 +136,7 @@ class Writer:
         for mark, result in outcomes.items():
             self._conclude(result, mark)
 
-    def _prepare_all(self, intents: list[Intent], supply: Supply) -> Iterator[Intent]:
+    def _prepare_all(self, intents: list[Intent], supply: Supply, mark: str) -> Iterator[Intent]:
         by_digest: dict[bytes, list[Intent]] = {}
         for intent in intents:
             if intent.new is None:
@@ -150,7 +148,11 @@ class Writer:
             pending = by_digest.pop(digest, [])
             while pending:
                 intent = pending.pop()
-                written = self._write_temporary(intent, content, durable, last=not pending)
+                try:
+                    written = self._write_temporary(intent, content, durable, last=not pending)
+                except PermissionError as error:
+                    self._note_denied(intent, error, mark)
+                    continue
                 if written is not None:
                     yield written
         if by_digest:
@@ -168,9 +170,6 @@ class Writer:
             placed = self._files.place(content, intent.temp, mode, durable, last)
         except (Blocked, FileNotFoundError):
             return None  # its directory was swapped or removed just now
-        except PermissionError as error:
-            self._note_denied(intent, error)
-            return None
         self._placed[intent.temp] = placed
         return intent._replace(inode=placed.st_ino, state="ready")
 
@@ -194,15 +193,17 @@ class Writer:
             except (Blocked, BeingWritten):
                 return None
             except PermissionError as error:
-                self._note_denied(intent, error)
+                self._note_denied(intent, error, intent.state)
                 return None
             except (FileNotFoundError, FileExistsError):
                 continue
             return self._outcome(intent)
         return None
 
-    def _note_denied(self, intent: Intent, error: PermissionError) -> None:
-        if self._mark != "ready":
+    def _note_denied(self, intent: Intent, error: PermissionError, mark: str) -> None:
+        """Note that the user may not write the path of the intent. For a write that the user asked for, raise
+        the error, with the path."""
+        if mark != "ready":
             raise PermissionError(error.errno, error.strerror, intent.path) from None
         self.denied[intent.path] = (error.strerror or "no permission").lower()
 

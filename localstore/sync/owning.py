@@ -121,10 +121,7 @@ class RoundOwner:
 
     `bind`: returns relay and key for a link. It is called before the first round, and after the folder was
     switched to another branch, seal or repository. Use this class from one thread. A round should last 200 ms
-    at most; end it earlier if another process waits for the folder (`is_wanted`).
-
-    `written_elsewhere`: whether another process wrote to the record since the caller has set this to False,
-    or a round has failed."""
+    at most; end it earlier if another process waits for the folder (`is_wanted`)."""
 
     def __init__(
         self,
@@ -137,9 +134,10 @@ class RoundOwner:
     ) -> None:
         self.folder, self._home, self._bind, self._turn = folder, home, bind, turn
         self._now, self._progress = now, progress
-        self.written_elsewhere = False
         self._copy: WorkingCopy | None = None
-        self._version: int | None = None  # of the database as memory has it; None: memory may be wrong
+        self._version: int | None = None  # of the database in the last round
+        self._failed = False  # the last round: memory may be wrong
+        self._written_elsewhere = False
         self._identity: Identity | None = None
         self._bound: tuple[RepoLink, Bound] | None = None
 
@@ -157,9 +155,9 @@ class RoundOwner:
                 if not link.same_target(now, repo) or self._find(now) != record:
                     continue  # while this waited, the folder was switched to another branch or linked again
                 copy = self._ready(record, now, self._bound[1])
-                version, self._version = self._version, None  # stays None if the block raises
+                self._failed = True  # stays so if the block raises
                 yield copy
-                self._version = version
+                self._failed = False
                 return
 
     def is_wanted(self) -> bool:
@@ -169,9 +167,13 @@ class RoundOwner:
     def is_changed(self) -> bool:
         """Whether another process has written to the record since the last round. Ask this between rounds; it
         takes microseconds."""
-        if self._copy is None or self._version is None:
-            return False
-        return self._copy.db.version() != self._version
+        return self._copy is not None and self._copy.db.version() != self._version
+
+    def pop_changed(self) -> bool:
+        """Whether another process has written to the record since this was asked last. Ask this in a
+        round."""
+        changed, self._written_elsewhere = self._written_elsewhere, False
+        return changed
 
     def bind_again(self) -> None:
         """Call `bind` before the next round, because the user may have got or lost rights."""
@@ -182,6 +184,7 @@ class RoundOwner:
         if self._copy is not None:
             self._copy.close()
         self._copy = self._version = None
+        self._failed = False
 
     def _find(self, repo: RepoLink) -> Path:
         """The folder of the working copy's record."""
@@ -204,7 +207,8 @@ class RoundOwner:
             copy.use_transport(transport)
         version = copy.db.version()
         if version != self._version:
-            self.written_elsewhere = True
+            self._written_elsewhere = True
+        if version != self._version or self._failed:
             copy.renew()
         self._version = version
         copy.begin_report()

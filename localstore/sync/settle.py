@@ -217,21 +217,9 @@ def _clear_path(copy: WorkingCopy, path: str) -> bool:
     """Move the directories and files that block the path out of its way. A nested repository, a link, a
     socket or a file over a size cap is left alone. If one of them blocks the path, returns False, and the
     branch's file is not written."""
-    for above in paths.parents(path):
-        info = copy.files.stat(above)
-        if info is None:
-            return True
-        if not _is_directory(info.st_mode):
-            if not stat.S_ISREG(info.st_mode):
-                _leave(copy, path, f"{paths.terminal_safe(above)} is {_describe_mode(info.st_mode)} here")
-                return False
-            cap = max(copy.file_cap, file_cap(copy.repo_kind))
-            file = read_stat(copy.files, above) if info.st_size > cap else None
-            if file is not None and file.kind != "text":
-                _leave(copy, path, f"{paths.terminal_safe(above)} is a file over the size cap here")
-                return False
-            forget_and_move_aside(copy, above)
-            return True
+    blocker = copy.files.find_blocker(path)
+    if blocker is not None:
+        return _clear_blocker(copy, path, blocker)
     info = copy.files.stat(path)
     if info is not None and not stat.S_ISREG(info.st_mode) and not _is_directory(info.st_mode):
         _leave(copy, path, f"{_describe_mode(info.st_mode)} lies there")
@@ -242,6 +230,24 @@ def _clear_path(copy: WorkingCopy, path: str) -> bool:
         _leave(copy, path, "a nested repository lies there")
         return False
     _move_aside(copy, copy.entries[path])
+    return True
+
+
+def _clear_blocker(copy: WorkingCopy, path: str, blocker: str) -> bool:
+    """Move the file `blocker`, which is in the place of a directory above the path, out of its way. Returns
+    False if it is left alone, because it is no file or is over a size cap."""
+    info, name = copy.files.stat(blocker), paths.terminal_safe(blocker)
+    if info is None:
+        return True  # it went meanwhile
+    if not stat.S_ISREG(info.st_mode):
+        _leave(copy, path, f"{name} is {_describe_mode(info.st_mode)} here")
+        return False
+    cap = max(copy.file_cap, file_cap(copy.repo_kind))
+    file = read_stat(copy.files, blocker) if info.st_size > cap else None
+    if file is not None and file.kind != "text":
+        _leave(copy, path, f"{name} is a file over the size cap here")
+        return False
+    forget_and_move_aside(copy, blocker)
     return True
 
 

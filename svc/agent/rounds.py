@@ -55,10 +55,10 @@ class FolderRounds:
                     state.trouble = ""
                 state.link, state.connection.reopen_at = copy.repo, 0.0
             work.begin(copy, state.turn)
-            if state.owning.written_elsewhere:
+            if state.owning.pop_changed():
                 # A command may have recorded what was saved or received, and have ended before it was sent or
                 # written. The agent looks only at what it hears of itself, and would never do it.
-                state.due.needs_pull, state.owning.written_elsewhere = True, False
+                state.due.needs_pull = True
             self._follow_rights(copy)
             self._follow_file_cap(copy)
             while self._texts.step(copy) or self._step(copy):
