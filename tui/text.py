@@ -21,7 +21,7 @@ Part = tuple[str, str]
 TAB = 4  # columns of a tab
 CUT = "…"
 HIDDEN = "‹"  # at the left of a row that is scrolled sideways
-GIVES = 12  # columns that a part keeps at least that gives way to the others of its row
+PART_LEAST = 12  # columns that are left of a part of a row when its middle is cut, at least
 WINDOW = 64 * 1024  # characters of a text that are split into lines at once
 
 
@@ -157,7 +157,7 @@ def fit(parts: Iterable[Part], width: int) -> list[Part]:
     return fitting
 
 
-def shorten(text: str, width: int) -> str:
+def cut_middle(text: str, width: int) -> str:
     """Returns a text of one line with an ellipsis in place of its middle, if it is wider than `width`
     columns. Names often differ at their end, so the end stays."""
     cells = cell_len(text)
@@ -168,15 +168,17 @@ def shorten(text: str, width: int) -> str:
     return f"{set_cell_size(text, width - 1 - end)}{CUT}{tail}"
 
 
-def give_way(left: Sequence[Part], place: int, right: Sequence[Part], width: int) -> tuple[Part, ...]:
-    """Returns the parts `left` of a row, of which the one with the index `place` is shortened in its middle
-    so far that all of them fit into `width` columns beside the parts `right`."""
+def cut_middle_of_part(
+    left: Sequence[Part], place: int, right: Sequence[Part], width: int
+) -> tuple[Part, ...]:
+    """Returns the parts `left` of a row, so that they fit into `width` columns beside the parts `right`. If
+    they do not, the middle of the part with the index `place` is cut, but PART_LEAST columns of it stay."""
     taken = sum(cell_len(text) for text, _ in (*left, *right)) + bool(right)
     if taken <= width:
         return tuple(left)
     text, role = left[place]
-    room = max(GIVES, cell_len(text) - (taken - width))
-    return (*left[:place], (shorten(text, room), role), *left[place + 1 :])
+    room = max(PART_LEAST, cell_len(text) - (taken - width))
+    return (*left[:place], (cut_middle(text, room), role), *left[place + 1 :])
 
 
 def skip(parts: Sequence[Part], width: int) -> list[Part]:

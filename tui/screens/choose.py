@@ -13,7 +13,7 @@ from localstore.core.model.repo import Repo
 from tui import reads
 from tui.screens.base import READING_SECONDS
 from tui.screens.card import MARGIN, Card
-from tui.text import Part, brief, safe, shorten
+from tui.text import Part, brief, cut_middle, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 from tui.widgets.made import LazyRows
 
@@ -126,7 +126,12 @@ class ChooseSeveral(Choose):
 
     def _rows(self) -> list[Item]:
         return [
-            Item(name, (("☑ ", "good") if name in self._on else ("☐ ", "dim"), *parts), text=name, gives=1)
+            Item(
+                name,
+                (("☑ ", "good") if name in self._on else ("☐ ", "dim"), *parts),
+                text=name,
+                cuts_middle_of=1,
+            )
             for name, parts in self._offered.items()
         ]
 
@@ -241,7 +246,7 @@ class ChooseRepo(Choose):
         width = min(self.WIDTH, self.app.size.width - 2 * MARGIN) - FRAME_COLUMNS
         longest = max(cell_len(other.full_name) for other in self._named.values())
         room = min(longest, width // 2)
-        name = shorten(safe(repo.full_name), room)
+        name = cut_middle(safe(repo.full_name), room)
         name += " " * (room - cell_len(name))
         private = repo.visibility == "private"
         sign: Part = (f"  {repo.visibility:<{VISIBILITY}}", "warn" if private else "dim")

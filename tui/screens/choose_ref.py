@@ -95,7 +95,7 @@ class ChooseRef(ChooseBeside):
             words.append(("  protected", "dim"))
         if number is not None:
             words.append((f"  ○ #{number}", "good"))
-        return Item(ref, tuple(words), (*self._distance(ref), *self._newest(ref)), gives=1)
+        return Item(ref, tuple(words), (*self._distance(ref), *self._newest(ref)), cuts_middle_of=1)
 
     def _newest(self, ref: Ref) -> tuple[Part, ...]:
         """Returns parts that say who made the seal at the head of a branch or tag, and how long ago."""

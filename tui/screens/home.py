@@ -15,7 +15,7 @@ from tui.screens.first_steps import KEYS, MAKE, SIGN_IN, SIGNED_OUT, steps
 from tui.screens.lists.answered import Answered
 from tui.screens.lists.inbox import SECTIONS, Space, open_item, opening, preview_item, section_of, sections
 from tui.screens.split import PANE, SPLIT_ACTIONS
-from tui.text import Part, ago, brief, safe, shorten
+from tui.text import Part, ago, brief, cut_middle, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
 NARROW_SHARE = 50  # hundredths of the width that a list with rows of one line takes
@@ -321,7 +321,7 @@ class Home(Answered):
         if len(folder_note) > room:
             folder_note = f"  here{on}"
         parts = (
-            (shorten(safe(repo.full_name), width - 2).ljust(width), "text"),
+            (cut_middle(safe(repo.full_name), width - 2).ljust(width), "text"),
             (kind.ljust(kinds), "dim"),
             (safe(repo.default_branch), "dim"),
             (f"  {state[0]}" if state[0] else "", state[1]),

@@ -19,7 +19,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui.display.hyperlinks import opened_by_terminal
-from tui.text import Part, columns, fold, give_way
+from tui.text import Part, columns, cut_middle_of_part, fold
 from tui.theme import THEMES
 from tui.widgets.framed import Framed
 from tui.widgets.strips import NO_LINKS, NO_PARTS, sign_hidden, strip, widen
@@ -41,8 +41,8 @@ class Item(NamedTuple):
     its parts lead, in order. `rest`: the role that paints the area to the right of the parts. `below`: the
     second line, in lists whose rows have two lines. In such a list the first line of a heading is empty, and
     separates it from the rows above. `fixed`: how many parts at the left stay where they are while the rest
-    is scrolled sideways, such as a line number. `gives`: the index of the part at the left that is shortened
-    in its middle if the row has no room, such as a name that differs from others at its end. -1: none."""
+    is scrolled sideways, such as a line number. `cuts_middle_of`: the index of the part at the left whose
+    middle is cut if the row has no room, such as a name that differs from others at its end. -1: none."""
 
     key: Hashable | None
     left: tuple[Part, ...]
@@ -52,7 +52,7 @@ class Item(NamedTuple):
     below: tuple[Part, ...] = ()
     rest: str = "text"
     fixed: int = 0
-    gives: int = -1
+    cuts_middle_of: int = -1
 
 
 def heading(name: str, count: int | None = None, right: str = "") -> Item:
@@ -500,8 +500,8 @@ class Lines(Framed, can_focus=True):
         chosen = item.key is not None and self.highlights(index)
         mark = [(MARK if chosen else " ", "marker")] if self.marked else []
         left, right = (item.left, item.right) if self.tall == 1 else _halves(item)[second]
-        if item.gives >= 0 and left is item.left:
-            left = give_way(left, item.gives, right, width + self.shift - self.marked)
+        if item.cuts_middle_of >= 0 and left is item.left:
+            left = cut_middle_of_part(left, item.cuts_middle_of, right, width + self.shift - self.marked)
         unmarked = left
         if self.searches and self._filter and item.key is not None:
             left = mark_found(left, self._filter.casefold(), item.fixed)

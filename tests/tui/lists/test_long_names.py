@@ -10,28 +10,28 @@ from rich.cells import cell_len
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
-from tui.text import give_way, shorten
+from tui.text import cut_middle, cut_middle_of_part
 
 __all__ = ["project"]
 LONG = "connection-pooling-with-keepalive-and-retries-for-the-client"
 
 
 def test_a_long_name_keeps_its_end() -> None:
-    assert shorten("feature/retries-http2", 12) == "featu…-http2"
-    assert shorten("short", 12) == "short"
-    assert [shorten("four", width) for width in (0, 1, 2, 3, 4)] == ["", "…", "f…", "…ur", "four"]
-    assert cell_len(shorten("試験試験試験", 8)) == 8
+    assert cut_middle("feature/retries-http2", 12) == "featu…-http2"
+    assert cut_middle("short", 12) == "short"
+    assert [cut_middle("four", width) for width in (0, 1, 2, 3, 4)] == ["", "…", "f…", "…ur", "four"]
+    assert cell_len(cut_middle("試験試験試験", 8)) == 8
 
 
 @pytest.mark.parametrize("width", range(20, 60))
-def test_a_name_gives_way_to_what_stands_beside_it(width: int) -> None:
+def test_the_middle_of_a_name_is_cut_for_what_stands_beside_it(width: int) -> None:
     left, right = (("● ", "good"), (f"{LONG}-2", "text"), ("  ○ #9", "good")), (("@ana   3m", "dim"),)
-    given = give_way(left, 1, right, width)
+    given = cut_middle_of_part(left, 1, right, width)
     cells = sum(cell_len(text) for text, _ in given)
     assert given[0] == left[0] and given[2] == left[2]
     assert given[1][0].endswith("-2")
     assert cells + 1 + 9 == width or width < 30
-    assert give_way(left, 1, right, 120) == left
+    assert cut_middle_of_part(left, 1, right, 120) == left
 
 
 async def test_ends_are_shown(project: str, alice: Svc, open_app: Callable[..., SvcApp]) -> None:

@@ -26,7 +26,7 @@ from tui.screens.code.words import SEARCH, counts, describe_listing
 from tui.screens.facts import FACTS, FRAME, Facts, beside_facts, facts_width, frame, wrap_facts
 from tui.screens.proposal.words import checks_of, sign_of_check
 from tui.screens.view import View
-from tui.text import Part, ago, fold, safe, shorten
+from tui.text import Part, ago, cut_middle, fold, safe
 from tui.texts import Texts, is_markdown, item, linked_path
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.made import LazyRows
@@ -400,7 +400,7 @@ class Overview(View):
     @property
     def _short_address(self) -> str:
         """The address for git, cut in its middle if the column of facts has no room for it."""
-        return shorten(self._address, self._facts_width - FRAME)
+        return cut_middle(self._address, self._facts_width - FRAME)
 
     def _seal_fact(self) -> Fact:
         seal = self._seal

@@ -98,7 +98,7 @@ class NewRelease(Composing):
     def _choose_ref(self) -> None:
         from tui.screens.choose import Choose
 
-        items = [Item(name, ((safe(name), "text"),), gives=0) for name in self._refs]
+        items = [Item(name, ((safe(name), "text"),), cuts_middle_of=0) for name in self._refs]
         self.app.push_screen(Choose("branch or tag that it is of", items, lambda name: self.put("ref", name)))
 
     def _ask_files(self) -> None:

@@ -13,7 +13,7 @@ from localstore.core.model.check import Check
 from localstore.core.model.repo import Repo
 from tui.screens.choose import ChooseSeveral
 from tui.screens.proposal.words import sign_of_run
-from tui.text import Part, brief, safe, shorten
+from tui.text import Part, brief, cut_middle, safe
 
 if TYPE_CHECKING:
     from tui.screens.base import Base
@@ -39,7 +39,7 @@ def choose_checks(
     """Show a card with all known checks, in which the required ones are marked, and put what the user changes
     into the outbox. `on`: the screen below the card. `added`: called if the user has added some."""
     room = max(LEAST, on.app.size.width - BESIDE)
-    names = {each.name: shorten(safe(each.name), room) for each in checks}
+    names = {each.name: cut_middle(safe(each.name), room) for each in checks}
     width = max(map(cell_len, names.values()), default=0)
     now = on.svc.clock()
     offered: dict[str, list[Part]] = {

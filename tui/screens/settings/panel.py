@@ -103,7 +103,10 @@ class Panel:
     def row(self, kind: str, name: str, label: str, value: str, role: str = "text") -> Item:
         parts: tuple[Part, ...] = ((f"  {safe(label):<{LABEL}} ", "dim"), (safe(value), role))
         return Item(
-            (self.NAME, kind, name), parts, text=f"{label} {value}", gives=0 if len(label) > LABEL else -1
+            (self.NAME, kind, name),
+            parts,
+            text=f"{label} {value}",
+            cuts_middle_of=0 if len(label) > LABEL else -1,
         )
 
     def note(self, words: str, role: str = "dim") -> Item:
@@ -160,7 +163,7 @@ class Panel:
                     (about.get(name, ""), "dim"),
                 ),
                 text=name,
-                gives=1,
+                cuts_middle_of=1,
             )
             for name in names
         ]
@@ -221,7 +224,9 @@ class FormPanel(Panel):
 
         names = [*now, *(option for option in self.options(name) if option not in now)]
         items = [
-            Item(option, (("✓ " if option in now else "  ", "good"), (safe(option), "text")), gives=1)
+            Item(
+                option, (("✓ " if option in now else "  ", "good"), (safe(option), "text")), cuts_middle_of=1
+            )
             for option in names
         ]
         self.of.app.push_screen(Choose(self.form.fields[name].label, items, chosen))

@@ -179,7 +179,7 @@ class ChooseHead(ChooseBeside):
             age = brief(standing.at, self.svc.clock()) if self.is_attached else ""
             who = f"@{safe(standing.who)[:WHO]:<{self._longest}}"
             right += [(who, "dim"), (f"{age:>5}", "dim")]
-        return Item(ref.name, tuple(words), tuple(right), gives=0)
+        return Item(ref.name, tuple(words), tuple(right), cuts_middle_of=0)
 
     def preview_of(self, key: Hashable) -> None:
         ref = self._refs[str(key)]

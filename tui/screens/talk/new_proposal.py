@@ -176,7 +176,7 @@ class NewProposal(Composing):
     def _choose_base(self) -> None:
         from tui.screens.choose import Choose
 
-        items = [Item(name, ((safe(name), "text"),), gives=0) for name in self._branches]
+        items = [Item(name, ((safe(name), "text"),), cuts_middle_of=0) for name in self._branches]
         self.app.push_screen(Choose("branch that it is for", items, self._put_base))
 
     def _put_base(self, name: str) -> None:
