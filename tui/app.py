@@ -163,7 +163,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     def carry_out(self, action: Action) -> None:
         current: Any = self.screen
-        if action.needs == "signed_in" and (self.outbox.sending is None or not self.outbox.sending.signed_in):
+        if action.needs == "signed_in" and not self.outbox.signed_in:
             current.say("sign in for this with :login", "warn")
             return
         why = self.find_refusal(action)
@@ -432,10 +432,11 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         # nothing could be put into the outbox.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "app"))
         self.push_screen(Home())
-        self.call_after_refresh(self._begin_queue)
+        self.call_after_refresh(self._begin_after_paint)
 
-    def _begin_queue(self) -> None:
-        """Say what the app was opened with, and begin to send and to follow the outbox."""
+    def _begin_after_paint(self) -> None:
+        """Called once the first screen is painted. Say what the app was opened with, and begin to send and to
+        follow the outbox."""
         self._painted = True
         if self.notice:
             cast("Any", self.screen).say(self.notice)
@@ -467,8 +468,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         COLOURING.close()
         self.news.following.close()
         self.client.close()
-        if self.outbox.sending is not None:
-            self.outbox.sending.close()
+        self.outbox.close()
 
     @property
     def _current(self) -> Any:

@@ -46,6 +46,9 @@ class AskedOutbox(Protocol):
     sending: Sending | None  # None: nothing can be changed
     entries: list[QueuedAction]  # what it holds, as of the last change
 
+    @property
+    def signed_in(self) -> bool: ...
+
     def act(
         self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
     ) -> None: ...

@@ -59,6 +59,11 @@ class AppOutbox:
         self.entries: list[QueuedAction] = []
         self._seen: object = None  # the state of the outbox when it was read last
 
+    @property
+    def signed_in(self) -> bool:
+        """Whether changes can be put into the outbox, for the account of a session."""
+        return self.sending is not None and self.sending.signed_in
+
     def begin(self) -> None:
         """Send what an earlier run of the app left in the outbox. From then on, read the outbox periodically,
         because other processes also use it."""
@@ -83,17 +88,13 @@ class AppOutbox:
 
     def queue(self, put: Callable[[Sending], object], queued: Callable[[], None] | None = None) -> None:
         """Call `put`, which adds something to the outbox. Call `queued` afterwards, and send the outbox."""
-        sending = self.sending
-        if sending is not None:
-            self._change(lambda: put(sending), queued=queued)
+        self._change(put, queued=queued)
 
     def send(self, again: QueuedAction | None = None, by_user: bool = True) -> None:
         """Send the outbox. `again`: an action that the server has refused, and that is to be sent once more.
         `by_user`: the user asked for it. Otherwise the app says nothing about actions that still wait."""
-        sending = self.sending
-        if sending is not None:
-            why: Sends = "asked" if by_user else "timer"
-            self._change(lambda: sending.retry(again) if again else None, why=why)
+        why: Sends = "asked" if by_user else "timer"
+        self._change(lambda sending: sending.retry(again) if again else None, why=why)
 
     def look(self) -> None:
         """Read the outbox again and show what is in it, because the agent and commands of svc also add to it
@@ -111,7 +112,7 @@ class AppOutbox:
                 entries = sending.entries()
                 self._app.later(lambda: show(entries))
 
-        # Not on a worker's thread: a server that does not answer keeps all of these.
+        # No worker: requests that a server does not answer may keep all threads of workers.
         threading.Thread(target=work, daemon=True).start()
 
     def _follow(self) -> None:
@@ -122,9 +123,11 @@ class AppOutbox:
             self.look()
 
     def drop(self, entry: QueuedAction) -> None:
-        sending = self.sending
-        if sending is not None:
-            self._change(lambda: sending.drop(entry), send=False)
+        self._change(lambda sending: sending.drop(entry), send=False)
+
+    def close(self) -> None:
+        if self.sending is not None:
+            self.sending.close()
 
     def describe(self, prefix: str) -> list[str]:
         """Returns a description of each waiting action of the account whose API path begins with `prefix`."""
@@ -149,7 +152,7 @@ class AppOutbox:
 
     def _change(
         self,
-        change: Callable[[], object],
+        change: Callable[[Sending], object],
         send: bool = True,
         queued: Callable[[], None] | None = None,
         why: Sends = "change",
@@ -162,7 +165,7 @@ class AppOutbox:
 
         def work() -> None:
             try:
-                change()
+                change(sending)
                 self._app.call_from_thread(self._show, screen, sending.entries())
                 if queued is not None:
                     self._app.call_from_thread(queued)

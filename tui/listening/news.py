@@ -116,7 +116,7 @@ class News:
         """Listen to events of the repositories that the screen in front shows. Does nothing while nobody is
         signed in."""
         self._shows = frozenset(repo_ids)
-        if self._app.outbox.sending is None or not self._app.outbox.sending.signed_in:
+        if not self._app.outbox.signed_in:
             return
         if not self._missed.isdisjoint(repo_ids):
             self._news_soon()  # what came while another screen was in front

@@ -74,7 +74,7 @@ class Live(FileView):
             self.leave_live()
             return
         machine, origin, name = self.svc.machine, self.svc.client.origin, self.of.ref_name
-        if machine is None or self.svc.outbox.sending is None or not self.svc.outbox.sending.signed_in:
+        if machine is None or not self.svc.outbox.signed_in:
             self.of.say("sign in for this with :login", "warn")
         elif any(ref.name == name and ref.type != "branch" for ref in self.of.refs):
             self.of.say(f"{name} is a tag; live is the state of a branch: b", "warn")
