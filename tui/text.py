@@ -122,6 +122,14 @@ def fold(parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:
     return [_between(parts, start, end) for start, end in zip(begins, [*begins[1:], len(text)], strict=True)]
 
 
+def fold_after(sign: Sequence[Part], parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:
+    """Wraps one line of parts that follows a sign. Returns rows of at most `width` columns. The first one
+    begins with the sign, and the words of the others are below its words."""
+    indent = sum(cell_len(text) for text, _ in sign)
+    first, *rest = fold(parts, max(8, width - indent))
+    return [(*sign, *first), *(((" " * indent, "text"), *row) for row in rest)]
+
+
 def _between(parts: Sequence[Part], start: int, end: int) -> tuple[Part, ...]:
     inside: list[Part] = []
     at = 0

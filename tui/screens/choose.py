@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from textual.app import ComposeResult
 from textual.content import Content
 
@@ -236,18 +236,17 @@ class ChooseRepo(Choose):
             ("Others that you may see", [repo for repo in newest if repo.id not in own]),
         )
         rows: list[Item] = []
+        width = min(self.WIDTH, self.app.size.width - 2 * MARGIN) - FRAME_COLUMNS
+        room = min(max((cell_len(repo.full_name) for repo in newest), default=0), width // 2)
         for name, repos in groups:
-            rows += [heading(name, len(repos)), *map(self._row, repos)] if repos else []
+            rows += [heading(name, len(repos)), *(self._row(repo, room) for repo in repos)] if repos else []
         self._items, self._now = rows, lines.key or (rows[1].key if rows else None)
         lines.show(sequence(rows), self._now)
         self.fit(len(rows))
 
-    def _row(self, repo: Repo) -> Item:
-        width = min(self.WIDTH, self.app.size.width - 2 * MARGIN) - FRAME_COLUMNS
-        longest = max(cell_len(other.full_name) for other in self._named.values())
-        room = min(longest, width // 2)
-        name = cut_middle(safe(repo.full_name), room)
-        name += " " * (room - cell_len(name))
+    def _row(self, repo: Repo, room: int) -> Item:
+        """Returns the row of a repository. `room`: the columns of its name."""
+        name = set_cell_size(cut_middle(safe(repo.full_name), room), room)
         private = repo.visibility == "private"
         sign: Part = (f"  {repo.visibility:<{VISIBILITY}}", "warn" if private else "dim")
         archived: Part = ("archived  " if repo.archived else "", "warn")

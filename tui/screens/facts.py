@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from tui.screens.base import THREE_PANES, TWO_PANES, Base
-from tui.text import Part, fold
+from tui.text import Part, fold, fold_after
 from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Item, Lines, sequence
 
@@ -139,11 +139,9 @@ def _fold_fact(parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:
         return fold(parts, width)
     indent = len(text) - len(text[1:].lstrip(" "))
     (first, role), *rest = parts
-    sign, words = [(first[:indent], role)], [(first[indent:], role), *rest]
     if len(first) < indent:
         return fold(parts, width)
-    rows = fold(words, width - indent)
-    return [(*(sign if place == 0 else ((" " * indent, "text"),)), *row) for place, row in enumerate(rows)]
+    return fold_after([(first[:indent], role)], [(first[indent:], role), *rest], width)
 
 
 def _has_words(parts: Sequence[Part]) -> bool:

@@ -15,7 +15,7 @@ from tui.actions import Action
 from tui.screens.base import FACTS_BESIDE, THREE_PANES, TWO_PANES, Base
 from tui.screens.facts import FRAME, Facts, wrap_facts
 from tui.screens.view import View
-from tui.text import Part, columns, safe
+from tui.text import Part, safe
 from tui.texts import Texts, beginning, item
 from tui.theme import THEMES, css_colour
 from tui.widgets.framed import Framed, draw_frame
@@ -96,9 +96,8 @@ class ExplainedRow(Framed):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
-        styles = THEMES[getattr(self.app, "colours", "terminal")]
-        return strip(columns(self._rows[y] if y < len(self._rows) else (), (), width), width, styles)
+        width, styles = self.size.width, THEMES[getattr(self.app, "colours", "terminal")]
+        return strip(self._rows[y] if y < len(self._rows) else (), width, styles)
 
 
 class Panes(Mixed):

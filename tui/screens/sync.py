@@ -13,7 +13,7 @@ from svc.flows.outbox.actions import describe_action
 from tui.actions import Action
 from tui.blocks import Block, lay_blocks
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
-from tui.text import Part, ago, fold, safe
+from tui.text import Part, ago, fold, fold_after, safe
 from tui.widgets.frame import LIGHTS
 from tui.widgets.lines import Item, heading, sequence
 from tui.wording import in_app
@@ -193,14 +193,14 @@ class Sync(SplitScreen):
 
     def _connection_facts(self) -> list[Line]:
         client = self.svc.client
-        refused = sum(entry.state == "refused" for entry in self.svc.outbox.entries)
-        waiting = len(self.svc.outbox.entries) - refused
+        entries = self.svc.outbox.entries
+        refused = sum(entry.state == "refused" for entry in entries)
         return [
             _fact("server", client.origin),
             _fact("account", f"@{client.account}" if client.account else "not signed in"),
             _fact(
                 "queue",
-                f"{waiting} waiting, {refused} refused" if self.svc.outbox.entries else "nothing waits",
+                f"{len(entries) - refused} waiting, {refused} refused" if entries else "nothing waits",
             ),
             _fact("folders", f"{len(self._folders)} watched" if self._folders else "none watched"),
         ]
@@ -213,8 +213,7 @@ class Sync(SplitScreen):
         helps.append((": ", "watch --detach  has this folder follow its branch"))
         rows: list[Line] = []
         for key, words in helps:
-            first, *rest = fold([(words, "dim")], max(8, width - 2))
-            rows += [((key, "accent"), *first), *((("  ", "text"), *row) for row in rest)]
+            rows += fold_after([(key, "accent")], [(words, "dim")], width)
         return rows
 
     def _folders_in_short(self, width: int) -> list[Line]:
@@ -240,9 +239,7 @@ class Sync(SplitScreen):
                 continue
             mark: Part = ("▌", "accent") if state == self.svc.news.state else (" ", "text")
             sign, (word, role) = LIGHTS[state]
-            first, *rest = fold([(words, "dim")], max(8, width - SIGN - 1))
-            rows.append((mark, sign, (f"{word:<{SIGN - 1}}", role), *first))
-            rows += [((" " * (SIGN + 1), "text"), *row) for row in rest]
+            rows += fold_after([mark, sign, (f"{word:<{SIGN - 1}}", role)], [(words, "dim")], width)
         return rows
 
     def _entry_rows(self, entry: QueuedAction) -> list[Line]:

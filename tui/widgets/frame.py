@@ -62,7 +62,7 @@ class Line(Widget):
 
 class Folded(Line):
     """A line of parts that is wrapped to as many lines as it needs, at most SAID_ROWS. The parts `right` are
-    aligned to the right edge of the last one."""
+    aligned to the right edge of the last one, or of one more if they do not fit there."""
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from rich.cells import cell_len
@@ -19,7 +19,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui.display.hyperlinks import opened_by_terminal
-from tui.text import Part, columns, cut_middle_of_part, fold
+from tui.text import Part, columns, cut_middle_of_part, fold, safe
 from tui.theme import THEMES
 from tui.widgets.framed import Framed
 from tui.widgets.strips import NO_LINKS, NO_PARTS, sign_hidden, strip, widen
@@ -60,6 +60,11 @@ def heading(name: str, count: int | None = None, right: str = "") -> Item:
     at the right edge."""
     parts = ((f"{name} ", "title"), ("" if count is None else str(count), "dim"))
     return Item(None, parts, ((right, "dim"),) if right else ())
+
+
+def queued_rows(descriptions: Iterable[str]) -> list[Item]:
+    """Returns a row for each action that waits in the outbox. `descriptions`: what the actions do."""
+    return [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in descriptions]
 
 
 class Rows(Protocol):

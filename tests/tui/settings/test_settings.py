@@ -457,6 +457,36 @@ async def test_a_rule_says_what_it_means_and_comes_back(project: str, alice: Svc
         assert rules() == [("main", 1, True)]
 
 
+async def test_a_change_of_a_rule_that_was_refused_is_not_undone(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await opened(pilot)
+        await to(pilot, "Branch rules", "protect", "")
+        await press(pilot, "enter", "enter")
+        await sees(pilot, "no rule yet: S makes it")
+        assert alice("repo", "archive", "--yes").code == 0
+        await press(pilot, "plus", "S")
+        assert "undo what was sent" not in await sees(pilot, "refused: ", "no rule yet: S makes it")
+        await press(pilot, "U")
+        await sees(pilot, "nothing was changed here")
+    assert alice("repo", "unarchive", "--yes").code == 0
+
+
+async def test_a_check_without_a_name_is_not_required(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 40)) as pilot:
+        await opened(pilot)
+        await to(pilot, "Checks", "choose", "")
+        await press(pilot, "c")
+        await sees(pilot, "☐ another name …")
+        await press(pilot, "space", "enter")
+        await sees(pilot, "name of a check: such as ci/test")
+        await press(pilot, "enter")
+        await sees(pilot, "a check needs a name; nothing was changed")
+        assert pilot.app.outbox.entries == []  # type: ignore[attr-defined]
+    assert got("repos/{id}/checks")["items"] == []
+
+
 @pytest.mark.parametrize(
     ("set_rule", "required", "means"),
     [

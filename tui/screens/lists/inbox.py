@@ -21,7 +21,7 @@ from tui.screens.first_steps import SIGN_IN, SIGNED_OUT, steps
 from tui.screens.lists.answered import Answered
 from tui.screens.split import SPLIT_ACTIONS
 from tui.text import Part, ago, brief, safe
-from tui.widgets.lines import Item, Lines, heading, sequence
+from tui.widgets.lines import Item, Lines, heading, queued_rows, sequence
 
 if TYPE_CHECKING:
     from tui.asked import AskedApp
@@ -406,8 +406,7 @@ class Inbox(Answered):
             self.listed.empty = NO_NEWS if self.svc.client.account else SIGNED_OUT
         elif not rows:
             rows += [Item(None, row) for row in self.first_steps()[1]]
-        queued = self.svc.outbox.describe("/inbox")
-        rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
+        rows += queued_rows(self.svc.outbox.describe("/inbox"))
         there = bool(self._back) and self._of(self._back) is not None
         self.query_one("#inbox", Lines).show(sequence(rows), self._back if there else None)
         self._back = "" if there else self._back

@@ -24,7 +24,7 @@ from tui.screens.split import SPLIT_ACTIONS, Split, SplitScreen
 from tui.screens.tab_keys import TAB_ACTIONS, LeadsToTabs
 from tui.text import Part, ago, brief, fold, safe
 from tui.texts import first_words, item
-from tui.widgets.lines import Item, Lines, heading, sequence
+from tui.widgets.lines import Item, Lines, heading, queued_rows, sequence
 from tui.wording import unread_words
 
 if TYPE_CHECKING:
@@ -200,8 +200,7 @@ class Workflows(Split):
             rows += [Item(None, row) for row in fold([(self._waiting, "dim")], self.list_width - 2)]
         elif not self._runs:
             rows.append(Item(None, (("no runs; whoever checks records one: :repo run create", "dim"),)))
-        queued = self.svc.outbox.describe(f"/repos/{self.of.repo.id}/runs")
-        rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
+        rows += queued_rows(self.svc.outbox.describe(f"/repos/{self.of.repo.id}/runs"))
         self.listed.show(sequence(rows), self._begin_at(rows))
         self.rest()
 
@@ -384,8 +383,7 @@ class RunScreen(SplitScreen, LeadsToTabs):
         if not self.previews:
             rows += [item(("text", place), row) for place, row in enumerate(self._rows_of(run))]
             rows.append(Item(None, BLANK))
-        for words in self.svc.outbox.describe(f"/repos/{self.repo.id}/runs/{self._run_id}"):
-            rows.append(Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)))
+        rows += queued_rows(self.svc.outbox.describe(f"/repos/{self.repo.id}/runs/{self._run_id}"))
         listed = self._of_seal(run)
         if listed and (self.previews or len(listed) > 1):
             rows.append(heading(f"Checks of {run.seal_id[:8]}", len(listed)))

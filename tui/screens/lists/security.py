@@ -24,7 +24,7 @@ from tui.charts import bar
 from tui.listed import ListedProposal
 from tui.screens.proposal.words import checks_of, sign_of_run, verdicts_of
 from tui.screens.split import CUT, LINES, PANE, SIZE, SPLIT_ACTIONS, Split
-from tui.text import Part, ago, brief, fold, safe
+from tui.text import Part, ago, brief, fold, fold_after, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 from tui.wording import UNSEEN
 
@@ -440,8 +440,7 @@ class Security(Split):
         rows: list[Line] = [(("as  ", "dim"), (role or "a reader", "accent"))]
         for allowed, words in acts:
             sign: Part = ("✓ ", "good") if allowed else ("✗ ", "bad")
-            first, *rest = fold([(words, "text" if allowed else "dim")], width - 2)
-            rows += [(sign, *first), *((("  ", "text"), *row) for row in rest)]
+            rows += fold_after([sign], [(words, "text" if allowed else "dim")], width)
         return rows
 
     def _proposal_rows(self, branch: str, width: int) -> list[Line]:
@@ -641,7 +640,9 @@ class Security(Split):
 
         def meaning(width: int) -> list[Line]:
             sentences = [flags[flag] for flag in flags if getattr(rule, flag)] or [NO_DEMANDS]
-            return [row for words in sentences for row in _bullet(words, width)]
+            return [
+                row for words in sentences for row in fold_after([("• ", "dim")], [(words, "text")], width)
+            ]
 
         blocks = [
             Block("Rule", lambda wide: meant),
@@ -725,9 +726,3 @@ def _versions(affected: Affected) -> str:
         if fixed is not None:
             return f"  fixed in {safe(fixed)}"
     return f"  {safe(', '.join(affected.versions[:VERSIONS]))}" if affected.versions else ""
-
-
-def _bullet(words: str, width: int) -> list[Line]:
-    """Returns a sentence as an item of a bulleted list, in rows of at most `width` columns."""
-    first, *rest = fold([(words, "text")], width - 2)
-    return [(("• ", "dim"), *first), *((("  ", "text"), *row) for row in rest)]

@@ -16,7 +16,7 @@ from tui.charts import bar
 from tui.screens.first_steps import SIGN_IN, SIGNED_OUT, steps
 from tui.screens.settings import reads
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
-from tui.text import Part, ago, brief, fold, safe
+from tui.text import Part, ago, brief, fold, fold_after, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
 SHOWN = 12  # characters of an id
@@ -446,8 +446,7 @@ def _cut(name: str, value: str, width: int) -> list[Line]:
 
 def _help(key: str, words: str, width: int) -> list[Line]:
     """Returns rows with a key and what it does."""
-    first, *rest = fold([(words, "dim")], max(8, width - 2))
-    return [((f"{key} ", "accent"), *first), *((("  ", "text"), *row) for row in rest)]
+    return list(fold_after([(f"{key} ", "accent")], [(words, "dim")], width))
 
 
 def _short(session: Session) -> Line:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 from localstore.core.model import check
 from localstore.core.model.check import Check
@@ -39,15 +39,11 @@ def choose_checks(
     """Show a card with all known checks, in which the required ones are marked, and put what the user changes
     into the outbox. `on`: the screen below the card. `added`: called if the user has added some."""
     room = max(LEAST, on.app.size.width - BESIDE)
-    names = {each.name: cut_middle(safe(each.name), room) for each in checks}
-    width = max(map(cell_len, names.values()), default=0)
-    now = on.svc.clock()
+    names = [cut_middle(safe(each.name), room) for each in checks]
+    width, now = max(map(cell_len, names), default=0) + 2, on.svc.clock()
     offered: dict[str, list[Part]] = {
-        each.name: [
-            (f"{names[each.name]}{' ' * (width - cell_len(names[each.name]))}  ", "text"),
-            *last_run(each, now),
-        ]
-        for each in checks
+        each.name: [(set_cell_size(name, width), "text"), *last_run(each, now)]
+        for each, name in zip(checks, names, strict=True)
     }
     offered[OTHER] = [("another name …", "dim")]
 
@@ -64,9 +60,11 @@ def choose_checks(
 
     def take_other(typed: str) -> None:
         name = typed.strip()
-        if name in offered:
+        if not name:
+            on.say("a check needs a name; nothing was changed", "warn")
+        elif name in offered:
             send({name: True})
-        elif name:
+        else:
             wait = "Merges that need checks then wait for it."
             question = f"{safe(name)} has never run here. Require it? {wait}"
             on.confirm(question, lambda: send({name: True}))

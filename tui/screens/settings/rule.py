@@ -17,6 +17,7 @@ from localstore.core.model.protection import Protection, ProtectionSet
 from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
 from localstore.core.numbers import whole_number
+from svc.flows.outbox.actions import API
 from tui import contents
 from tui.actions import Action
 from tui.screens.settings.choose_checks import choose_checks
@@ -25,7 +26,7 @@ from tui.screens.settings.meanings import meaning
 from tui.screens.settings.rule_words import FLAGS, NO_CHECK, approvals_of, sentences
 from tui.screens.split import PANE, SPLIT_ACTIONS, SplitScreen
 from tui.text import Part, fold, safe
-from tui.widgets.lines import Item, Lines, heading, sequence
+from tui.widgets.lines import Item, Lines, heading, queued_rows, sequence
 
 APPROVALS = "required_approvals"
 RULE = "svc repo protect set {pattern}"
@@ -100,6 +101,7 @@ class RuleScreen(SplitScreen):
         self.repo, self.pattern, self._rule = repo, pattern, rule
         self._exists = isinstance(rule, Protection)
         self._before: _Known | None = None  # what the rule was before it was saved or removed here
+        self._refused: set[str] = set()  # ids of the changes of this rule that the server has refused
         self._checks: list[Check] | None = None  # until they are read
         self._branches: list[str] | None = None  # the same
         self.form = _RuleForm(FIELDS, self._fault)
@@ -164,6 +166,7 @@ class RuleScreen(SplitScreen):
         super().on_mount()
         self._kept = FormDrafts(self.svc.drafts, f"{self.repo.id}-rules")
         self.form.changed = self._kept.of(self.pattern)
+        self._refused = self._find_refused()
         self.paint()
         self._load_beside()
 
@@ -191,10 +194,17 @@ class RuleScreen(SplitScreen):
         self.paint()
 
     def queue_changed(self) -> None:
-        path = f"/repos/{self.repo.id}/protections"
-        if any(entry.state == "refused" and entry.path.startswith(path) for entry in self.svc.outbox.entries):
-            self.svc.load(contents.protections(self.repo.id), self._take_rules)  # it is as it was
+        before, self._refused = self._refused, self._find_refused()
+        if self._refused - before:  # the rule is as it was, and there is nothing to undo
+            self._before = None
+            self.svc.load(contents.protections(self.repo.id), self._take_rules)
         self.paint()
+
+    def _find_refused(self) -> set[str]:
+        """Returns the ids of the changes of this rule that the server has refused."""
+        path = protection.SET.target(id=self.repo.id, pattern=self.pattern).removeprefix(API)
+        entries = self.svc.outbox.entries
+        return {entry.id for entry in entries if entry.state == "refused" and entry.path == path}
 
     # --- rows
 
@@ -205,25 +215,19 @@ class RuleScreen(SplitScreen):
         values = {field.name: getattr(rule, field.name) for field in FIELDS}
         self.form.show(values | {APPROVALS: approvals_of(rule)})
         rows = self._meaning_rows()
+        between = [Item(None, BLANK)] if self.previews or self.app.size.height >= LOW else []
         for row in self.form.rows("rule"):
             name = row.key[2] if isinstance(row.key, tuple) else ""
             if name in BEFORE:
-                rows += [Item(None, BLANK)] if self.previews or not self._narrow_height else []
+                rows += between
                 rows.append(heading(BEFORE[name]))
             rows.append(row)
             if name == "lock_writes":
                 rows.append(_row("deletion", "deletion", "refused by any rule"))
-        rows += [Item(None, BLANK)] if self.previews or not self._narrow_height else []
-        rows += [heading("Branches"), _row("branches", "that match now", self._matching_words())]
-        waiting = self.svc.outbox.describe(f"/repos/{self.repo.id}/protections")
-        rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in waiting]
+        rows += [*between, heading("Branches"), _row("branches", "that match now", self._matching_words())]
+        rows += queued_rows(self.svc.outbox.describe(f"/repos/{self.repo.id}/protections"))
         self.query_one("#rule", Lines).show(sequence(rows))
         self.renew()
-
-    @property
-    def _narrow_height(self) -> bool:
-        """Whether there is no room for empty rows between the parts of the form."""
-        return self.app.size.height < LOW
 
     def _meaning_rows(self) -> list[Item]:
         """Returns rows with what the rule means in whole sentences, as the form says it now."""
@@ -319,10 +323,10 @@ class RuleScreen(SplitScreen):
     def do_undo(self) -> None:
         """Take back what was changed and not saved. If nothing was, take back what was last sent here."""
         before = self._before
-        if self.form.changed or before is None:
-            if not self.form.changed:
-                self.say("nothing was changed here", "dim")
+        if self.form.changed:
             self._drop_changes()
+        elif before is None:
+            self.say("nothing was changed here", "dim")
         elif before.exists:
             self._send(_body_of(before.rule))
         else:

@@ -22,7 +22,7 @@ from tui.screens.settings.meanings import meaning
 from tui.screens.settings.panel import Panel
 from tui.screens.split import PANE, SPLIT_ACTIONS, Split
 from tui.text import Part, fold, safe
-from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.lines import Item, Lines, queued_rows, sequence
 
 if TYPE_CHECKING:
     from localstore.core.model.repo import Repo
@@ -167,8 +167,7 @@ class Settings(Split):
             rows += [Item(None, ((name, "title"),)), *panel.rows()]
         absent = ", ".join(name for name, panel in self.panels.items() if isinstance(panel, Absent))
         rows += [Item(None, (("", "text"),)), Item(None, ((f"{absent}: {NO_ROUTE}", "dim"),))]
-        waiting = self.svc.outbox.describe(f"/repos/{self.repo.id}")
-        rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in waiting]
+        rows += queued_rows(self.svc.outbox.describe(f"/repos/{self.repo.id}"))
         there = self._cursor is not None and any(row.key == self._cursor for row in rows)
         self.query_one("#settings", Lines).show(sequence(rows), self._cursor if there else None)
         self._cursor = None if there else self._cursor

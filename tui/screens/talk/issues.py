@@ -25,7 +25,7 @@ from tui.screens.split import SPLIT_ACTIONS, Split
 from tui.screens.talk.acts import DRAFTED, About, Acts, Noun, has_draft, waiting_part
 from tui.screens.talk.previews import SIGNS, Colours, colours_of, first_left, label_parts, preview_talk
 from tui.text import Part, ago, brief, safe
-from tui.widgets.lines import Item, Lines
+from tui.widgets.lines import Item, Lines, queued_rows
 from tui.widgets.made import LazyRows
 from tui.wording import unread_words
 
@@ -240,9 +240,8 @@ class Issues(Split, Acts):
             f"no {self._kind} match; change it with /" if narrowed else f"no open {self._kind}; a opens one"
         )
         self.listed.empty = none
-        last = [Item(None, ((f"⋯ queued  {safe(item)}", "warn"),)) for item in queued]
         rows = LazyRows[ListedIssue | ListedProposal](
-            listed, self._row, lambda item: item.number, text, last=last
+            listed, self._row, lambda item: item.number, text, last=queued_rows(queued)
         )
         self.query_one("#issues", Lines).show(rows, self._new_one())
         self.rest()
