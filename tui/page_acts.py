@@ -8,11 +8,13 @@ An action that the role does not allow is left out."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
+from localstore.core.model.access import Granted
 from localstore.core.model.history import ChangedFile
 from localstore.core.model.inbox import InboxItem
 from localstore.core.model.issue import Issue
+from localstore.core.model.limits import APPROVALS as MOST
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.protection import Protection, ProtectionSet
 from localstore.core.model.repo import Repo
@@ -58,6 +60,11 @@ TITLE = Missing("new title", "--title")
 DESCRIPTION = Missing("description", "--description")
 DEFAULT_BRANCH = Missing("branch", "--default-branch")
 SOMEBODY = "handle, without @"
+APPROVALS = Missing(
+    "how many approvals merges need",
+    "--required-approvals",
+    names=lambda: [str(approvals) for approvals in range(MOST + 1)],
+)
 
 
 class PageActs:
@@ -85,7 +92,7 @@ class PageActs:
 
     def _sorting(self, noun: str, repo: Repo, item: Any, labels: Names) -> list[Offer]:
         """Returns the actions that change labels, people and the title of an issue or a proposal. `noun`:
-        issue or pr."""
+        `issue` or `pr`, with which their commands begin."""
         edit, mine = [noun, "edit", str(item.number)], self._is_mine(item)
         on_it = [label.name for label in item.labels]
         assigned = [actor.handle or "" for actor in item.assignees]
@@ -93,14 +100,11 @@ class PageActs:
         def others() -> Sequence[str]:
             return [name for name in labels() if name not in on_it]
 
-        def ours() -> Sequence[str]:
-            return on_it
-
         offers = self._offer(
             "issue.label", repo, "put a label on it", edit, (Missing("label", "--add-label", names=others),)
         )
         if on_it:
-            missing = (Missing("label", "--remove-label", names=ours),)
+            missing = (Missing("label", "--remove-label", names=lambda: on_it),)
             offers += self._offer("issue.label", repo, "take a label off", edit, missing)
         if self._account in assigned:
             words = [*edit, "--remove-assignee=@me"]
@@ -201,36 +205,15 @@ class PageActs:
     def of_settings(self, repo: Repo) -> list[Offer]:
         """Returns the actions that change the settings of a repository, apart from the rules of branches."""
         edit = ["repo", "edit"]
-        role = Missing("role", "--role", names=lambda: ["read", "triage", "write", "admin"])
+        invite = ["repo", "collaborator", "add"]
+        role = Missing("role", "--role", names=lambda: get_args(Granted)[::-1])  # the least first
+        set_rule = ["repo", "protect", "set"]
+        pattern = Missing("branch, or a pattern such as release/**", "")
         return [
-            *self._offer(
-                "repo.update",
-                repo,
-                "change the description",
-                edit,
-                (DESCRIPTION,),
-            ),
-            *self._offer(
-                "repo.update",
-                repo,
-                "change the default branch",
-                edit,
-                (DEFAULT_BRANCH,),
-            ),
-            *self._offer(
-                "invite.create",
-                repo,
-                "invite somebody",
-                ["repo", "collaborator", "add"],
-                (role, Missing(SOMEBODY, "")),
-            ),
-            *self._offer(
-                "protection.set",
-                repo,
-                "new rule for branches",
-                ["repo", "protect", "set"],
-                (APPROVALS, Missing("branch, or a pattern such as release/**", "")),
-            ),
+            *self._offer("repo.update", repo, "change the description", edit, (DESCRIPTION,)),
+            *self._offer("repo.update", repo, "change the default branch", edit, (DEFAULT_BRANCH,)),
+            *self._offer("invite.create", repo, "invite somebody", invite, (role, Missing(SOMEBODY, ""))),
+            *self._offer("protection.set", repo, "new rule for branches", set_rule, (APPROVALS, pattern)),
         ]
 
     def of_rule(self, repo: Repo, rule: Protection) -> list[Offer]:
@@ -272,9 +255,6 @@ class PageActs:
         return Act([*words, "--repo", repo.full_name], missing)
 
 
-APPROVALS = Missing(
-    "how many approvals merges need", "--required-approvals", names=lambda: [str(n) for n in range(7)]
-)
 TOGGLED = {
     "require_checks": "merges need their required checks",
     "require_resolution": "merges need resolved threads",

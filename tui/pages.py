@@ -31,14 +31,13 @@ from tui.filters import WORDS, Filter, parse
 from tui.listed import ListedIssue, ListedProposal
 from tui.page_acts import Act, Offer, PageActs, says_merge
 from tui.reads import Read
-from tui.screens.lists.inbox import section_of
+from tui.screens.lists.inbox import SECTIONS, section_of
 from tui.screens.lists.signature import signature
 from tui.screens.proposal.words import conflict_way_out, merges_when, reasons, standing_of
 from tui.screens.settings import reads as settings_reads
 from tui.screens.settings.rule_words import in_words
 from tui.text import ago, safe
 
-SECTIONS = ("Needs me", "Mine", "Watching")
 NO_FACTS: Mapping[str, str] = MappingProxyType({})
 OF_ISSUE = (
     "issue edit --add-label NAME",
@@ -176,7 +175,7 @@ class Pages:
         talk = self._events(list_happened(self._read(contents.timeline(repo.id, issue.number)), issue))
         for comment in self._read(contents.comments(repo.id, issue.number)):
             talk.append((comment.created_at, self._comments([comment])))
-        return [line for _, lines in sorted(talk, key=lambda entry: entry[0]) for line in lines]
+        return _in_order(talk)
 
     def proposals(self, repo: Repo, text: str = "") -> Page:
         filters = parse("proposals", text, "all")
@@ -270,7 +269,7 @@ class Pages:
             talk.append((review.created_at, [f"review by {_handle(review.reviewer)}: {verdict}{text}"]))
         for comment in self._read(contents.comments(repo.id, proposal.number)):
             talk.append((comment.created_at, self._comments([comment])))
-        return [line for _, lines in sorted(talk, key=lambda entry: entry[0]) for line in lines]
+        return _in_order(talk)
 
     def _events(self, happened: Sequence[Happened]) -> list[tuple[str, list[str]]]:
         """Returns what happened, as (time, lines). A comment on lines has its first words."""
@@ -465,7 +464,7 @@ class Pages:
     def name_inbox(self) -> str:
         """Returns the text of the choice that opens the inbox: how much is in it, and needs the account."""
         try:
-            return count_inbox(self._read(reads.inbox())).lower()
+            return _count_inbox(self._read(reads.inbox())).lower()
         except SvcError:
             return "inbox"
 
@@ -474,29 +473,28 @@ class Pages:
         that can be opened, by OWNER/NAME."""
         items: list[InboxItem] = self._read(reads.inbox())
         items = sorted(items, key=lambda item: SECTIONS.index(section_of(item)))
-        choices = [
-            Choice(self._inbox_row(item), partial(self._inbox_item, full_names, item)) for item in items
-        ]
+        choices = self._choices_of_inbox(full_names, items)
         choices.append(Choice("what is done", partial(self._done, full_names)))
         lines = [] if items else ["nothing waits for you"]
-        return Page(count_inbox(items), lines, choices, commands=OF_INBOX)
+        return Page(_count_inbox(items), lines, choices, commands=OF_INBOX)
 
     def _done(self, full_names: Mapping[str, Repo]) -> Page:
         """Returns the page of what is done, so that it can be taken back into the inbox."""
         items: list[InboxItem] = [item for item in self._read(reads.whole_inbox()) if item.done]
-        choices = [
-            Choice(self._inbox_row(item), partial(self._inbox_item, full_names, item)) for item in items
-        ]
+        choices = self._choices_of_inbox(full_names, items)
         lines = [] if items else ["nothing is done yet"]
         return Page(f"Done, {len(items)}", lines, choices, commands=OF_INBOX)
+
+    def _choices_of_inbox(self, full_names: Mapping[str, Repo], items: Sequence[InboxItem]) -> list[Choice]:
+        return [Choice(self._inbox_row(item), partial(self._inbox_item, full_names, item)) for item in items]
 
     def _inbox_row(self, item: InboxItem) -> str:
         subject, full_name = item.subject, item.repo.full_name if item.repo is not None else ""
         number = f" #{subject.number}" if subject.number is not None else ""
         where = f"{safe(full_name or subject.title)}{number}"
-        happened = describe_event(item)
         words = f"{item.reason.replace('_', ' ')}: {where} {safe(describe(item))}"
-        happened = f", {safe(happened)}" if happened else ""
+        event = describe_event(item)
+        happened = f", {safe(event)}" if event else ""
         return f"{words}{happened}  {self._ago(item.updated_at)}"
 
     def _inbox_item(self, full_names: Mapping[str, Repo], item: InboxItem) -> Page:
@@ -523,7 +521,7 @@ class Pages:
         return lines
 
 
-def count_inbox(items: Sequence[InboxItem]) -> str:
+def _count_inbox(items: Sequence[InboxItem]) -> str:
     needs = sum(section_of(item) == SECTIONS[0] for item in items)
     return f"Inbox, {len(items)}, {needs} need you"
 
@@ -556,6 +554,11 @@ def _filter_page(
         search,
         words=words,
     )
+
+
+def _in_order(talk: Sequence[tuple[str, list[str]]]) -> list[str]:
+    """Returns the lines of a talk, given as (time, lines), in order of time."""
+    return [line for _, lines in sorted(talk, key=lambda entry: entry[0]) for line in lines]
 
 
 L = TypeVar("L", ListedIssue, ListedProposal)

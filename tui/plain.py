@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from functools import partial
 from typing import NamedTuple, TextIO, TypeVar
 
-from localstore.core.errors import SvcError
+from localstore.core.errors import EXIT_INTERRUPTED, SvcError
 from localstore.core.model.history import SealSummary
 from localstore.core.model.repo import Repo
 from localstore.core.numbers import whole_number
@@ -36,7 +36,6 @@ T = TypeVar("T")
 PAGE = 20  # choices or lines printed at once
 HINT = "r refresh, /word filter, :command, ? help, q quit"
 IN_TEXT = HINT.replace("filter", "find")
-INTERRUPTED = 130  # the exit code after ctrl+c
 NAME = 40  # characters of the page that `b` goes back to
 QUITS = ("q", ":q", "quit", "exit")
 FIRST_PAGE = "this is the first page; q quits"
@@ -101,7 +100,7 @@ class LineMode:
             self._walk()
         except KeyboardInterrupt:
             self._say("")
-            return INTERRUPTED
+            return EXIT_INTERRUPTED
         return int(self._speech.failed and not (self._speech.person and self._visits))
 
     def _walk(self) -> None:

@@ -138,8 +138,8 @@ class TypedLines:
     # --- an action of a page
 
     def do(self, act: Act) -> bool:
-        """Ask for the texts that an action needs, and do it. Returns False if the user leaves it, or if it
-        fails."""
+        """Ask for the texts that an action needs, and do it. Returns False if it is not done: if the user
+        leaves it or does not confirm it, or if it fails."""
         words, arguments = [*act.words], list[str]()
         for needed in act.missing:
             text = self.ask(needed)
@@ -193,22 +193,21 @@ class TypedLines:
     # --- running
 
     def run(self, words: list[str]) -> bool:
-        """Run a command of svc. Returns whether it succeeded."""
+        """Run a command of svc. Returns whether it was done."""
         if self._commands is not None and not self._speech.person:
-            succeeded = self._run_in_script(self._commands, words)
-        else:
-            succeeded = self._run_in_terminal(words) == 0
-        self._speech.failed |= not succeeded
-        return succeeded
+            return self._run_in_script(self._commands, words)
+        return self._run_in_terminal(words)
 
-    def _run_in_terminal(self, words: list[str]) -> int:
+    def _run_in_terminal(self, words: list[str]) -> bool:
         self._speech.out.flush()
         environment = {**os.environ, "SVC_SERVER": self._origin, "SVC_PLAIN": LINES}
         command = [sys.executable, "-P", "-m", "svc", *words]
         process = subprocess.Popen(command, env=environment)  # a person typed it
         while True:
             try:
-                return process.wait()
+                succeeded = process.wait() == 0
+                self._speech.failed |= not succeeded
+                return succeeded
             except KeyboardInterrupt:  # the command has got it too, and ends
                 continue
 
@@ -216,7 +215,7 @@ class TypedLines:
         try:
             response = commands.run(words, None, WIDTH, lambda: False, lambda text: None)
         except (SvcError, OSError) as error:
-            self._speech.say(sentence(error))
+            self._speech.fail(sentence(error))
             return False
         data = response.data if isinstance(response.data, dict) else {}
         question = str(data.get("question", ""))
@@ -225,6 +224,7 @@ class TypedLines:
         text = str(data.get("text", "")) or (response.error.message if response.error else "")
         for line in text.rstrip().splitlines():
             self._speech.say(in_app(line) if line.startswith(ERROR) else line)
+        self._speech.failed |= not response.success
         return response.success
 
     def _confirm(self, commands: Commands, words: list[str], question: str) -> bool:
@@ -233,7 +233,8 @@ class TypedLines:
         typed = self._speech.answer()
         if typed is None or typed.strip().lower() not in YES:
             self._speech.say("nothing was changed")
-            return typed is not None  # a "no" is no failure
+            self._speech.failed |= typed is None  # a "no" is no failure
+            return False
         place = len(commands.path_in(words).split())
         return self._run_in_script(commands, [*words[:place], "--yes", *words[place:]])
 

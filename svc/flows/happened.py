@@ -25,6 +25,17 @@ _CLOSED: Final[Mapping[str, str]] = {
     "head_deleted": "its branch was deleted",
     "base_deleted": "its base was deleted",
 }
+_SORTING: Final[Mapping[str, str]] = {
+    f"{noun}.{verb}": words
+    for noun in ("issue", "proposal")
+    for verb, words in (
+        ("assign", "assigned {people}"),
+        ("unassign", "unassigned {people}"),
+        ("label", "added the {labels}"),
+        ("unlabel", "removed the {labels}"),
+    )
+}
+"""The kinds of events that name a person or a label. Those that are alike become one line."""
 _MARKS: Final[Mapping[str, tuple[str, Tone]]] = {
     "proposal.merge": (SIGNS["merged"], "agent"),
     "proposal.close": (SIGNS["closed"], "bad"),
@@ -44,8 +55,7 @@ _MARKS: Final[Mapping[str, tuple[str, Tone]]] = {
     "thread.resolve": (SIGNS["pass"], "good"),
     "thread.reopen": ("◇", "warn"),
     "thread.apply": (SIGNS["pass"], "good"),
-    **{f"{noun}.{verb}": ("→", "dim") for noun in ("issue", "proposal") for verb in ("assign", "unassign")},
-    **{f"{noun}.{verb}": ("●", "dim") for noun in ("issue", "proposal") for verb in ("label", "unlabel")},
+    **{kind: ("→" if kind.endswith("assign") else "●", "dim") for kind in _SORTING},
     "issue.close": ("✓", "dim"),
     "issue.reopen": (SIGNS["open"], "good"),
 }
@@ -70,24 +80,12 @@ _SAID: Final[Mapping[str, str]] = {
     "thread.resolve": "resolved a thread{where}",
     "thread.reopen": "opened a thread again{where}",
     "thread.apply": "applied a suggestion{where}",
-    **{
-        f"{noun}.{verb}": words
-        for noun in ("issue", "proposal")
-        for verb, words in (
-            ("assign", "assigned {people}"),
-            ("unassign", "unassigned {people}"),
-            ("label", "added the {labels}"),
-            ("unlabel", "removed the {labels}"),
-        )
-    },
+    **_SORTING,
     "issue.close": "closed it{merging}",
     "issue.reopen": "opened it again",
 }
 
 
-_MERGED = frozenset(
-    f"{noun}.{verb}" for noun in ("issue", "proposal") for verb in ("label", "unlabel", "assign", "unassign")
-)
 TOGETHER = timedelta(minutes=1)  # the time in which events that are alike become one line
 
 
@@ -142,7 +140,7 @@ def _merge_alike(timeline: Sequence[TimelineItem]) -> list[list[TimelineItem]]:
         first = groups[-1][0] if groups else None
         is_alike = (
             first is not None
-            and item.kind in _MERGED
+            and item.kind in _SORTING
             and (first.kind, first.actor) == (item.kind, item.actor)
             and datetime.fromisoformat(item.at) <= datetime.fromisoformat(first.at) + TOGETHER
         )

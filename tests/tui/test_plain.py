@@ -317,10 +317,13 @@ def test_labels_people_and_rules_are_changed_by_choices(busy: str, alice: Svc, t
     assert "   1 " in out
     assert "labels: chore" in out and "assigned: @" in out
     out = typed(
-        "1", "settings", "rule for branches", "approvals", "2", "from now on: merges need re", "q"
+        "1", "settings", "rule for branches", "approvals", "20", "from now on: merges need re", "q"
     ).out
-    assert "how many approvals merges need, 0 to 6:" in out
-    assert "2 approvals, resolved threads, required checks" in out, out
+    assert "how many approvals merges need, 0 to 20:" in out
+    assert "20 approvals, resolved threads, required checks" in out, out
+    refused = typed("1", "settings", "rule for branches", "remove", "n", "from now on: nothing", "q")
+    assert "nothing was changed" in refused.out and refused.code == 0
+    assert "no longer: nothing is written" in refused.out, "the page of the rule stayed"
     out = typed("1", "settings", "rule for branches", "remove", "y", "q").out
     assert "Removed the rule of release/*" in out
     assert "rule for branches release" not in out.split("Removed the rule")[1]

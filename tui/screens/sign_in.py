@@ -79,7 +79,7 @@ WAYS = {
 }
 
 
-WAITING = "waiting until you approve it there; esc stops"
+WAITING = "waiting until you approve it there"
 ABOUT_SERVER = "Which server? The address of the node, as its operator names it."
 
 
@@ -238,7 +238,7 @@ class SignIn(Card):
             return False
 
     def _doing_rows(self) -> list[Item]:
-        doing = self._fold(f"◐ {self._doing}", "dim")
+        doing = self._fold(f"◐ {self._doing}; esc stops", "dim")
         if self._approval is None:
             return [*self._chosen_rows(), BLANK, *doing]
         approval = self._approval
@@ -398,7 +398,7 @@ class SignIn(Card):
 
     def _show_waiting(self, stopped: threading.Event, is_away: bool) -> None:
         """Say that the app waits for the approval. `is_away`: the server does not answer meanwhile."""
-        doing = "the server does not answer; it is asked again; esc stops" if is_away else WAITING
+        doing = "the server does not answer; it is asked again" if is_away else WAITING
         if self._goes_on(stopped) and doing != self._doing:
             self._doing = doing
             self.paint()
@@ -499,7 +499,7 @@ class SignIn(Card):
         """Sign in on a thread. `stopped`: ends the attempt once it is set. `doing`: what the card shows
         meanwhile. `refused`: called with the reason if the sign-in fails. Without it, the card says the
         reason."""
-        self._stopped, self._doing, self._approval = stopped, f"{doing}; esc stops", None
+        self._stopped, self._doing, self._approval = stopped, doing, None
         self.say("")
         self.set_timer(SLOW, lambda: self._say_slow(stopped))
 
@@ -517,9 +517,9 @@ class SignIn(Card):
         self.app.run_worker(work, thread=True, group="sign in", exit_on_error=False)
 
     def _say_slow(self, stopped: threading.Event) -> None:
-        slow = "; the server does not answer yet"
+        """Say that the server takes long to answer. With a QR text, another device is waited for."""
         if self._goes_on(stopped) and self._approval is None and self._at != QR:
-            self._doing = self._doing.removesuffix("; esc stops") + f"{slow}; esc stops"
+            self._doing += "; the server does not answer yet"
             self.paint()
 
     def _goes_on(self, stopped: threading.Event) -> bool:

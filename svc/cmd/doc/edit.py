@@ -83,13 +83,13 @@ def _of_same_kind(text: str, old: Document, *, parsed: bool) -> object:
     if old.content is None or not is_json(old.content):
         return text
     way = f"the document {old.title} is JSON: write an object or a list, or create another one"
-    if parsed:
-        raise UsageError(f"the file has a JSON string, which would make a text of it; {way}")
-    try:
-        content = checked_content(parse_content(text, json=True))
-    except UsageError as error:
-        error.detail = f"{error.detail}; {way}"
-        raise
+    content: object = text
+    if not parsed:
+        try:
+            content = checked_content(parse_content(text, json=True))
+        except UsageError as error:
+            error.detail = f"{error.detail}; {way}"
+            raise
     if isinstance(content, str):
         raise UsageError(f"the file has a JSON string, which would make a text of it; {way}")
     return content

@@ -9,7 +9,6 @@ import typer
 
 from localstore.core.errors import Invalid, NotFound, UsageError
 from localstore.core.model import issue as issues
-from localstore.core.model import proposal as proposals
 from localstore.core.model.base import PageQuery
 from localstore.core.model.issue import Issue, IssueCreate, IssueQuery
 from localstore.core.model.repo import Repo
@@ -19,7 +18,7 @@ from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit
 from svc.cmd.frame.queueing import queueable
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
-from svc.cmd.issue.talk import comment_text, in_order
+from svc.cmd.issue.talk import comment_text, in_order, read_happened
 from svc.cmd.issue.words import (
     COLUMNS,
     ONE,
@@ -38,7 +37,6 @@ from svc.cmd.issue.words import (
     number_of,
 )
 from svc.console import Column, answers
-from svc.flows.happened import Happened, list_happened
 from svc.flows.place.known_subjects import listing
 from svc.flows.templates import Template, of_issues
 from svc.http.checked import require_valid
@@ -190,10 +188,7 @@ def view(
             open_repository(ctx, repo, "issues", n=n)
             return
         thread = list(ctx.reader.items(issues.COMMENTS, PageQuery(), id=repo.id, n=n)) if comments else []
-        happened: list[Happened] = []
-        if comments and ctx.out.terminal and not ctx.out.format.as_data:
-            timeline = list(ctx.reader.items(proposals.TIMELINE, PageQuery(), id=repo.id, n=n))
-            happened = list_happened(timeline, issue)
+        happened = read_happened(ctx, repo, issue) if comments else []
     list(listing(ctx.obj.home, repo.id, [issue]))
     record = {**msgspec.to_builtins(issue), "thread": msgspec.to_builtins(thread) if comments else None}
     parts = [markdown(ctx.out, issue.body)] if issue.body.strip() else []

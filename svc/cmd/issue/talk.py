@@ -4,11 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localstore.core.model.issue import Comment
+from localstore.core.model import proposal as proposals
+from localstore.core.model.base import PageQuery
+from localstore.core.model.issue import Comment, Issue
+from localstore.core.model.proposal import Proposal
+from localstore.core.model.repo import Repo
+from localstore.core.model.thread import Thread
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import markdown
-from svc.flows.happened import Happened
+from svc.flows.happened import Happened, list_happened
+
+
+def read_happened(
+    ctx: Ctx, repo: Repo, subject: Issue | Proposal, threads: Sequence[Thread] = ()
+) -> list[Happened]:
+    """Return what happened to an issue or a proposal beside its comments. For data and in a pipe, nothing is
+    requested. `threads`: its threads on lines."""
+    if not ctx.out.terminal or ctx.out.format.as_data:
+        return []
+    timeline = list(ctx.reader.items(proposals.TIMELINE, PageQuery(), id=repo.id, n=str(subject.number)))
+    return list_happened(timeline, subject, threads)
 
 
 def comment_text(ctx: Ctx, comment: Comment) -> str:

@@ -22,12 +22,12 @@ from localstore.core.model.thread import Thread, ThreadQuery
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit
-from svc.cmd.issue.talk import comment_text, in_order, said_text
+from svc.cmd.issue.talk import comment_text, in_order, read_happened, said_text
 from svc.cmd.issue.words import Web, handle_typed, label_of, note_qualifier
 from svc.cmd.pr.threads import thread_texts
 from svc.cmd.pr.words import CHECKED, COLUMNS, ONE, Number, find, place_of, say_place
 from svc.console import Column, answers
-from svc.flows.happened import Happened, list_happened
+from svc.flows.happened import Happened
 from svc.flows.place.known_subjects import listing
 from svc.flows.proposal.finding import RepositoryName, from_branch
 from svc.http.checked import require_valid
@@ -180,9 +180,7 @@ def view(
             *ctx.reader.items(reviews.LIST, PageQuery(), id=repo.id, n=n),
         ]
         thread.sort(key=lambda entry: entry.created_at)
-        if ctx.out.terminal and not ctx.out.format.as_data:
-            timeline = list(ctx.reader.items(proposals.TIMELINE, PageQuery(), id=repo.id, n=n))
-            happened = list_happened(timeline, proposal, on_lines)
+        happened = read_happened(ctx, repo, proposal, on_lines)
     record = {
         **msgspec.to_builtins(proposal),
         "thread": msgspec.to_builtins(thread) if comments else None,

@@ -43,11 +43,15 @@ def here() -> Place:
     return Place(Path.cwd()).read_again()
 
 
-async def edit(pilot: Pilot[None]) -> TextEditor:
+async def open_readme(pilot: Pilot[None]) -> None:
     await open_code(pilot)
     await press(pilot, "t")
     await press(pilot, *"README", "enter")
     await sees(pilot, "README.md")
+
+
+async def edit(pilot: Pilot[None]) -> TextEditor:
+    await open_readme(pilot)
     await pilot.press("e")
     await sees(pilot, "README.md · ✓ saved", "esc leave", "1:1 of ")
     assert isinstance(pilot.app.screen, Edit)
@@ -196,12 +200,12 @@ async def test_another_branch_and_no_folder_say_what_to_do(
         await settle(pilot)
         await press(pilot, "e")
         await sees(pilot, ":switch main")
+        screen = pilot.app.screen
+        await press(pilot, "t")
+        await soon(pilot, lambda: pilot.app.screen is not screen)  # no key waits for a text to open
     monkeypatch.chdir(tmp_path)
     async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
-        await open_code(pilot)
-        await press(pilot, "t")
-        await press(pilot, *"README", "enter")
-        await sees(pilot, "README.md")
+        await open_readme(pilot)
         await press(pilot, "e")
         await sees(pilot, ":repo clone")
 
@@ -209,10 +213,7 @@ async def test_another_branch_and_no_folder_say_what_to_do(
 async def test_keys_typed_ahead_find_and_keys_here(other: Typist, open_app: Open) -> None:
     before = Path("README.md").read_text()
     async with open_app(place=here()).run_test(size=(80, 24)) as pilot:
-        await open_code(pilot)
-        await press(pilot, "t")
-        await press(pilot, *"README", "enter")
-        await sees(pilot, "README.md")
+        await open_readme(pilot)
         await pilot.press("e", "x", "y", "z")
         await sees(pilot, "xyz", "saved")
         await soon(pilot, lambda: Path("README.md").read_text() == f"xyz{before}")
@@ -298,10 +299,7 @@ async def test_a_protected_branch_is_said_before_anything_is_typed(
 ) -> None:
     assert alice("repo", "protect", "set", "main", "--require-review").code == 0
     async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
-        await open_code(pilot)
-        await press(pilot, "t")
-        await press(pilot, *"README", "enter")
-        await sees(pilot, "README.md")
+        await open_readme(pilot)
         await pilot.press("e")
         await sees(pilot, "main takes edits by proposals only (rule main); a branch", "/README")
         assert not isinstance(pilot.app.screen, Edit)
@@ -317,10 +315,7 @@ async def test_edits_of_a_protected_branch_begin_on_a_branch_of_their_own(
 ) -> None:
     assert alice("repo", "protect", "set", "main", "--require-review").code == 0
     async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
-        await open_code(pilot)
-        await press(pilot, "t")
-        await press(pilot, *"README", "enter")
-        await sees(pilot, "README.md")
+        await open_readme(pilot)
         await press(pilot, "e", "ctrl+u", "enter")
         await sees(pilot, "a new branch needs a name")
         await press(pilot, "e", "ctrl+u", *"main", "enter")
@@ -355,6 +350,22 @@ async def test_a_refused_edit_moves_to_a_branch(
     assert Path("README.md").read_text().startswith("kept ")
 
 
+async def test_a_branch_that_is_made_while_the_user_looks_at_the_keys_replaces_no_screen(
+    other: Typist, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "branch", "own").code == 0
+    async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
+        await edit(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, Edit)
+        await press(pilot, "f1")
+        keys = pilot.app.screen
+        assert keys is not screen
+        screen._go_on_at("own")
+        await settle(pilot)
+        assert pilot.app.screen is keys
+
+
 async def test_an_edit_that_was_refused_is_said_again_when_it_is_left(
     other: Typist, alice: Svc, open_app: Open
 ) -> None:
@@ -366,8 +377,7 @@ async def test_an_edit_that_was_refused_is_said_again_when_it_is_left(
         await pilot.press("escape")
         await sees(pilot, "main: main is protected by the rule main", "The text is in")
     assert alice("repo", "protect", "clear", "main", "--yes").code == 0
-    await_other = lambda: (other.hear(), other.shown.startswith(b"kept "))[1]  # noqa: E731
-    until(await_other, "what was refused is sent once the rule is gone")
+    until(lambda: (other.hear(), other.shown.startswith(b"kept "))[1], "what was refused is sent")
 
 
 async def test_a_server_that_does_not_answer_an_edit_is_said_to_be_slow(

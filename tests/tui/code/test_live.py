@@ -6,16 +6,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
 from tests.svc.conftest import Svc
+from tests.tui.code.held import Held
 from tests.tui.conftest import shown
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
-from tui.reads import Read
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -63,28 +62,17 @@ async def test_the_live_state_comes_by_push(watched: Path, open_app: Open) -> No
 async def test_a_sealed_text_that_comes_late_hides_no_live_one(
     watched: Path, open_app: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late: list[Callable[[], None]] = []
-    load = SvcApp.load
-
-    def hold(self: SvcApp, read: Read[Any], paint: Callable[[Any, float], None], *rest: Any) -> None:
-        if "/file/" in read.key:
-            load(self, read, lambda blob, at: late.append(lambda: paint(blob, at)), *rest)
-        else:
-            load(self, read, paint, *rest)
-
+    held = Held(monkeypatch)
     async with open_app().run_test(size=(80, 24)) as pilot:
         await open_code(pilot)
         await pilot.press("L")
         await sees(pilot, "0 not sealed")
-        monkeypatch.setattr(SvcApp, "load", hold)
+        held.word = "/file/"
         await press(pilot, "t")
         await press(pilot, *"main", "enter")
         (watched / "src/main.py").write_text("def main():\n    return 3\n")
         await sees(pilot, "return 3", "live, 1 of 2 lines")
-        assert late
-        for paint in late:
-            paint()
-        text = await settle(pilot)
+        text = await held.let_go(pilot)
         assert "return 3" in text and "return 2" not in text
 
 

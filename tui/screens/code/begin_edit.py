@@ -160,6 +160,7 @@ class BeginEdit(FileView):
         if machine is None or self.path is None:
             return
         if branch != ref:
+            self.of.drop_keys()
             self.of.say(f":switch {ref} first: on {branch} is {folder}", "warn")
             return
         self._open_edit(folder, branch)

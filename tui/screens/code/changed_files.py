@@ -439,8 +439,8 @@ class ChangedFiles(Differing, ChangedBytes):
     def _next_unseen(self, place: int) -> int | None:
         """Returns the place of the next file after `place` that is not marked as seen. The search continues
         at the first file after the last one. Returns None if all files are marked."""
-        count = len(self._changes)
-        around = ((place + step) % count for step in range(1, count + 1))
+        files = len(self._changes)
+        around = ((place + step) % files for step in range(1, files + 1))
         return next((at for at in around if not self._is_seen(at)), None)
 
     def _find_first(self) -> int | None:

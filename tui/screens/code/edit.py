@@ -295,8 +295,14 @@ class Edit(Over):
         if not self._can_move:
             return f"{reason}; the text is in {self._file}"
         why, _, _ = reason.partition(f": {STAY}")
-        key = next((at.keys[0] for at in self.svc.actions() if at.id == "edit_branch" and at.keys), "")
-        return f"{why}. The text is in {self._file}; {spell_key(key)} takes it to a branch of its own."
+        key = self._key_of("edit_branch")
+        way = f"; {key} takes it to a branch of its own" if key else ""
+        return f"{why}. The text is in {self._file}{way}."
+
+    def _key_of(self, id: str) -> str:
+        """Returns the first key of an action, as people write it. Returns "" if it has none."""
+        keys = next((action.keys for action in self.svc.actions() if action.id == id), ())
+        return spell_key(keys[0]) if keys else ""
 
     def state(self) -> Part:
         """Returns the state of the text (saved, sent, …) as a part of a line."""
@@ -379,10 +385,10 @@ class Edit(Over):
         self.ask("line", self._go_to_line)
 
     def _go_to_line(self, typed: str) -> None:
-        count = self._area.document.line_count
         number = whole_number(typed.strip())
         if number is not None:
-            self._area.move_cursor((min(max(number, 1), count) - 1, 0), center=True)
+            last = self._area.document.line_count
+            self._area.move_cursor((min(max(number, 1), last) - 1, 0), center=True)
         elif typed.strip():
             words = typed if len(typed) <= SAID else f"{typed[:SAID]}…"
             self.say(f"{words} is not the number of a line", "warn")
@@ -409,8 +415,7 @@ class Edit(Over):
         sealed = self._area.text
         self.say("◐ sealing", "dim")
         self.svc.run_beside(
-            ["push", "-m", message],
-            lambda output, state: self._told_of_seal(sealed, output, state[0]),
+            ["push", "-m", message], lambda output, state: self._told_of_seal(sealed, output, state[0])
         )
 
     def _told_of_seal(self, sealed: str, output: str, state: str) -> None:
@@ -439,7 +444,10 @@ class Edit(Over):
         ask_for_branch(self, self._branch, self._path, "", self._go_on_at)
 
     def _go_on_at(self, name: str) -> None:
-        """Go on in the same text on the branch `name`, to which the folder was switched."""
+        """Go on in the same text on the branch `name`, to which the folder was switched. If the user looks at
+        another screen meanwhile, this text says that the folder has left its branch."""
+        if not self.in_front:
+            return
         line = self._area.cursor_location[0] + 1
         moved = Edit(self._machine, self._folder, name, self._path, line, self._repo, self._sealed)
         self.app.switch_screen(moved)
@@ -488,8 +496,7 @@ class Edit(Over):
     def _where_saved(self, below: Base) -> str:
         """Returns where the text is that was typed, because the screen below shows the sealed one. Says which
         key shows it, and what seals it."""
-        keys = (action.keys[0] for action in self.svc.actions() if action.id == "live" and action.keys)
-        key = next((spell_key(key) for key in keys), "")
+        key = self._key_of("live")
         shows = f"{key} shows it live, " if key else ""
         if getattr(below, "ref_name", self._branch) != self._branch:
             shows = f"b shows {self._branch}, "

@@ -180,17 +180,15 @@ class CommandLine(Card):
     def _unknown_second(self, words: Sequence[str]) -> str:
         """Returns a sentence about words that begin a command and do not go on to one, such as `pr lst`.
         Returns "" if they are not of that kind."""
-        count = max(
-            (count for count in (1, 2) if self._seconds(words[:count]) and len(words) >= count), default=0
-        )
-        if not count:
+        begun = next((at for at in (2, 1) if len(words) >= at and self._seconds(words[:at])), 0)
+        if not begun:
             return ""
-        seconds, first = self._seconds(words[:count]), " ".join(words[:count])
-        if len(words) == count:
+        seconds, first = self._seconds(words[:begun]), " ".join(words[:begun])
+        if len(words) == begun:
             return f"svc {first} goes on with {', '.join(seconds)}"
-        near = get_close_matches(words[count], seconds, 2)
+        near = get_close_matches(words[begun], seconds, 2)
         means = f"did you mean {' or '.join(near)}?" if near else f"it goes on with {', '.join(seconds)}"
-        return f"svc {first} has no command {words[count]}; {means}"
+        return f"svc {first} has no command {words[begun]}; {means}"
 
     def _seconds(self, words: Sequence[str]) -> list[str]:
         """Returns the words that can follow these words of a command."""
@@ -214,10 +212,11 @@ class CommandLine(Card):
             self.show_frame()
         candidates = self._candidates()
         lines = self.query_one("#candidates", Lines)
-        lines.empty = safe(self._fault_of(self._line)) or AS_IT_STANDS
         if self._line in QUITS:
             lines.empty = "enter quits the app"
             candidates = []
+        elif not candidates:
+            lines.empty = safe(self._fault_of(self._line)) or AS_IT_STANDS
         lines.show(sequence(candidates), candidates[0].key if candidates else None)
         self._say_position()
 

@@ -290,13 +290,13 @@ class Files(ChangedFiles, Remarking):
             return
         before = self._find_shown()
         begin = self._changes.place_of.get(before.path, 0) if before is not None else 0
-        count = len(self._changes)
+        files = len(self._changes)
         paths = {thread.place.path for thread in threads.values() if thread.place is not None}
-        for away in range(1, count + 1):
-            place = (begin + away * step) % count
+        for away in range(1, files + 1):
+            place = (begin + away * step) % files
             if self._changes.file(place).path not in paths:
                 continue
-            if away < count:
+            if away < files:
                 self.show_file(place)
             rows = [row for row, thread in self._list_places() if thread in threads]
             if rows:

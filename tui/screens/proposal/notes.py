@@ -86,7 +86,7 @@ def _fold_thread(thread: Thread, room: Room, now: float) -> list[Line]:
     return [(first.id if first else "", ((" " * room.left, "text"), *parts))]
 
 
-def _card(thread: Thread, rows_of: Texts, now: float, room: Room, replaced: Sequence[str] = ()) -> list[Line]:
+def _card(thread: Thread, rows_of: Texts, now: float, room: Room, replaced: Sequence[str]) -> list[Line]:
     role = "warn" if thread.draft else "line" if thread.state == "resolved" else "accent"
     inside = room.width - FRAME
     last = thread.comments[-1].id if thread.comments else ""
