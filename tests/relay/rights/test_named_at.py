@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -28,8 +29,14 @@ class Asking:
         self._http, self._url, self.read = http, repo.url, 0
         read = ObjectStore.read_located
 
+        def serves() -> bool:
+            """Whether this is the task of a connection, and no job that works on what was sealed."""
+            task = asyncio.current_task()
+            return task is not None and getattr(task.get_coro(), "__name__", "") == "connection_task"
+
         async def counted(store: ObjectStore, located: Sequence[Any], *rest: Any, **more: Any) -> Any:
-            self.read += len(located)
+            if serves():
+                self.read += len(located)
             return await read(store, located, *rest, **more)
 
         monkeypatch.setattr(ObjectStore, "read_located", counted)

@@ -94,7 +94,7 @@ async def test_an_answer_about_ones_own_drops_no_others(project: str, strange: s
         assert isinstance(chooser, ChooseRepo)
         chooser._paint_own([], 0.0)
         await pilot.pause()
-        await sees(pilot, "-ben/abroad", f"Others that you may see {len(chooser._others)}", begin)
+        await sees(pilot, "-ben/abroad", f" of {len(chooser._others)} ─", begin)
 
 
 async def test_an_inbox_that_cannot_be_read_is_not_called_empty(
