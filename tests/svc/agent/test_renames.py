@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.campaign.live_people import files_of
 from scripts.live.devices import Device, Relay
 from tests.patience import until
 from tests.svc.agent.pair import devices, relay, shared
@@ -14,14 +15,6 @@ from tests.svc.agent.pair import devices, relay, shared
 __all__ = ["devices", "relay"]
 
 TEXT = "".join(f"line {number}\n" for number in range(30))
-
-
-def files_of(device: Device) -> dict[str, bytes]:
-    return {
-        path.relative_to(device.folder).as_posix(): path.read_bytes()
-        for path in sorted(device.folder.rglob("*"))
-        if path.is_file() and ".svc" not in path.relative_to(device.folder).parts
-    }
 
 
 def rename(device: Device, old: str, new: str) -> None:
@@ -39,14 +32,14 @@ def require_rest(devices: tuple[Device, Device], name: str, content: bytes, gone
 
     def rested() -> bool:
         for device in devices:
-            if files_of(device).get(name) != content or (device.folder / gone).exists():
+            if files_of(device.folder).get(name) != content or (device.folder / gone).exists():
                 return False
-        if files_of(devices[0]) != files_of(devices[1]):
+        if files_of(devices[0].folder) != files_of(devices[1].folder):
             return False
         states = [device.state() for device in devices]
         return all(state.get("light") == "live" and not state.get("queued") for state in states)
 
-    until(rested, lambda: f"{[files_of(device) for device in devices]}")
+    until(rested, lambda: f"{[files_of(device.folder) for device in devices]}")
 
 
 @pytest.mark.parametrize("away", [True, False])
@@ -126,6 +119,8 @@ def test_deleted_there_and_edited_here_is_said(
         second.wait_for("live")
         want = TEXT.replace("line 3\n", "by second\n").encode()
         aside = until(
-            lambda: [name for name, data in files_of(first).items() if data == want and "conflict" in name]
+            lambda: [
+                name for name, data in files_of(first.folder).items() if data == want and "conflict" in name
+            ]
         )
         require_rest(devices, aside[0], want, old)
