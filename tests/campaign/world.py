@@ -252,8 +252,8 @@ class Machine:
 
     def keep_both(self, where: Path | None = None) -> None:
         """End the conflicts of the folder by giving each copy a name of its own."""
-        for path in sorted((where or self.folder).rglob("*.sync-conflict-*")):
-            if path.is_file():
+        for path in sorted((where or self.folder).rglob("*.sync-conflict-*"), reverse=True):
+            if path.is_file() or path.is_dir():
                 path.rename(path.with_name(path.name.replace(".sync-conflict-", ".kept-")))
 
     def files(self) -> dict[str, bytes]:
