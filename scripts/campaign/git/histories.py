@@ -193,7 +193,9 @@ class GrowingRepository:
         self.done["branches"] += 1
 
     def _tag(self) -> None:
-        body = {"type": "tag", "name": f"v{sum(self.done.values())}", "head": self.chance.choice(self.seals)}
+        # A fork begins with the tags of its source, so the names have the id of the repository.
+        name = f"v{sum(self.done.values())}-{self.repository.id}"
+        body = {"type": "tag", "name": name, "head": self.chance.choice([*self.seals, *self.heads.values()])}
         ok(self.repository.http.post(f"{self.repository.url}/refs", json=body))
         self.done["tags"] += 1
 
