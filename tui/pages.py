@@ -50,7 +50,6 @@ OF_PROPOSAL = ("pr checks", "pr checkout", "pr edit --add-reviewer HANDLE", "pr 
 OF_REPO = ("issue create", "pr create", "log", "grep TEXT", "repo edit --description TEXT")
 OF_INBOX = ("inbox done --all", "inbox --all")
 OF_SETTINGS = ("repo rename NAME", "repo protect list", "repo webhook list", "repo checks list")
-WIDTH = 100  # columns of a text that somebody wrote
 
 
 class Choice(NamedTuple):
@@ -636,6 +635,5 @@ def _list_names(what: str, names: Iterable[str]) -> list[str]:
 
 
 def _text(text: str) -> list[str]:
-    from tui.text import wrap
-
-    return [f"  {line}" for line in wrap(text, WIDTH)] if text.strip() else []
+    lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
+    return [f"  {safe(line)}" for line in lines] if text.strip() else []

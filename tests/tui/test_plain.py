@@ -14,6 +14,7 @@ import pytest
 
 from localstore.core.errors import NotFound
 from localstore.core.model.history import ChangedFile
+from tests.svc.cmd.test_commands import on_a_terminal
 from tests.svc.conftest import Answer, Svc
 from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import project
@@ -49,8 +50,9 @@ def test_history_and_what_a_seal_changed(project: str, typed) -> None:  # type: 
 
 def test_a_filter_leaves_what_matches(project: str, typed) -> None:  # type: ignore[no-untyped-def]
     out = typed("1", "1", "/readme", "q").out
-    assert out.split("/word filter")[-2].count("\n   1 README.md") == 1
-    assert "src/" not in out.split("/word filter")[-2]
+    filtered = out.split("? help")[-2]
+    assert filtered.count("\n   1 README.md") == 1
+    assert "src/" not in filtered and filtered.endswith("1, / lists all, b back, ")
 
 
 def test_nothing_moves_the_cursor(project: str, typed) -> None:  # type: ignore[no-untyped-def]
@@ -65,7 +67,7 @@ def test_a_comment_is_on_the_page_that_follows_it(busy: str, typed) -> None:  # 
     issues = choice(menu, "issues")
     out = typed("1", issues, "1", "1", "Here too:", "", "always", ".", "q").out
     _, after = out.split("a line with only ! leaves it:")
-    new = after.split("/word")[0]
+    new = after.split("1 to")[0]
     assert new.split("\n")[-4:-1] == ["  Here too:", "  ", "  always"], new
     assert "  hangs" not in new  # the whole page is not read again
     left = typed("1", issues, "1", "1", "Never", "!", "q").out
@@ -286,8 +288,10 @@ def test_a_script_ends_at_the_first_line_that_is_not_understood(project: str, al
 def test_what_is_not_understood_says_what_can_be_chosen(project: str, typed) -> None:  # type: ignore[no-untyped-def]
     out = typed("b", "1", "is it", "b", "q").out
     assert "this is the first page" in out
-    assert "is it is none of the choices: a number from 1 to 10, or first words of a choice" in out
-    assert "1 to 10; b back to Repositories 1; r refresh" in out
+    assert "is it is none of the choices: a number from 1 to 10, or words of a choice" in out
+    assert "\n1 to 10, b back, ? help\n" in out
+    assert out.count("? lists all that can be typed, q quits") == 1
+    assert "b: back to Repositories 1\n" in typed("1", "?", "q").out
     assert ":issue list runs the command" in typed("1", "issue list").out
     begun = "s begins 3 choices; type more of one, or its number:\n   7 security\n"
     assert begun in typed("1", "s").out
@@ -414,3 +418,52 @@ def test_a_command_runs_at_the_server_that_is_shown_and_nothing_of_the_folder(
     os.close(kept)
     assert project in text
     assert "the code of the folder" not in text
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_user_who_wants_lines_gets_the_line_mode(project: str) -> None:
+    for words in (["tui"], []):
+        command = [sys.executable, "-m", "svc", *words]
+        seen, _ = on_a_terminal(command, {**os.environ, "TERM": "xterm", "SVC_PLAIN": "lines"}, b"q\n")
+        assert b"1 to 3, ? help" in seen and b"\x1b" not in seen, seen
+
+
+def _on_terminal(typed: str, page: Page, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("LINES", "24")
+    out = _Terminal()
+    mode = LineMode(_Speaking(), lambda: 0.0, _Terminal(typed), out)  # type: ignore[arg-type]
+    assert mode._visit(page, Visit(lambda: page)) is None
+    return out.getvalue()
+
+
+def test_a_terminal_shows_a_page_in_parts_and_wraps_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"line {number} has more words than forty columns take" for number in range(1, 16)]
+    out = _on_terminal("\nq\n", Page("A page", lines, [Choice("comment")], text=True), monkeypatch)
+    assert max(len(line) for line in out.split("\n")) <= 40
+    assert "line 1 has more words than forty columns\ntake\nline 2 has" in out
+    first, rest = out.split("lines 1 to 10 of 16, enter reads on, ?\nlists 1 choice\n")
+    assert "line 10 has" in first and "line 11 has" not in first
+    assert "line 11 has" in rest and "   1 comment\n1, ? help\n" in rest
+
+
+def test_a_pipe_gets_a_page_whole_and_unwrapped(project: str, alice: Svc, typed) -> None:  # type: ignore[no-untyped-def]
+    long = " ".join(["words"] * 60)
+    body = "\n".join([*(f"line {number}" for number in range(50)), long])
+    assert alice("issue", "create", "-t", "Long", "-b", body).code == 0
+    out = typed("1", "#1", "q").out
+    assert "  line 49\n" in out and f"  {long}\n" in out
+    assert "reads on" not in out and "   1 comment\n" in out
+
+
+def test_other_words_of_a_row_choose_it_if_nothing_is_done_at_once(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    assert "#2 Stalls\nopen, by" in typed("1", "issues", "stalls", "q").out
+    assert "Four is better" in typed("1", "#1", "main.py:2", "q").out
+    refused = typed("1", "#2", "planned", "q")
+    assert refused.code == 1 and "planned is none of the choices" in refused.out
+    assert "branches is in 2 choices; type more of one" in typed("1", "settings", "branches").out
+    assert "#2 open" in typed("1", "issues", "q").out, "nothing was closed"
