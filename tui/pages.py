@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, cast
 
 from localstore.core.errors import NotFound, SvcError
-from localstore.core.model.history import Compare
+from localstore.core.model.history import Blob, Compare
 from localstore.core.model.inbox import InboxItem
 from localstore.core.model.issue import Comment, Issue, IssueQuery
 from localstore.core.model.proposal import Proposal, ProposalQuery
@@ -23,7 +23,7 @@ from localstore.core.model.repo import Repo
 from localstore.core.model.run import Run, state_of
 from localstore.core.model.thread import Thread
 from localstore.core.words import count, first_line, state_of_proposal
-from svc.flows.happened import Happened, list_happened
+from svc.flows.happened import Happened, list_happened, name_place
 from svc.flows.inbox_words import describe, describe_event
 from svc.flows.place.rights import refusal
 from tui import contents, reads
@@ -36,7 +36,7 @@ from tui.screens.lists.signature import signature
 from tui.screens.proposal.words import conflict_way_out, merges_when, reasons, standing_of
 from tui.screens.settings import reads as settings_reads
 from tui.screens.settings.rule_words import in_words
-from tui.text import ago, safe
+from tui.text import ago, lines_of, safe
 
 NO_FACTS: Mapping[str, str] = MappingProxyType({})
 OF_ISSUE = (
@@ -49,6 +49,7 @@ OF_ISSUE = (
 OF_PROPOSAL = ("pr checks", "pr checkout", "pr edit --add-reviewer HANDLE", "pr edit --title TITLE")
 OF_REPO = ("issue create", "pr create", "log", "grep TEXT", "repo edit --description TEXT")
 OF_INBOX = ("inbox done --all", "inbox --all")
+QUOTED = 12  # lines of code that a thread shows
 OF_SETTINGS = ("repo rename NAME", "repo protect list", "repo webhook list", "repo checks list")
 
 
@@ -224,7 +225,7 @@ class Pages:
         choices = [Choice("changed lines", partial(self._changes, repo, proposal))]
         choices += [
             Choice(
-                f"thread on {safe(thread.path)}:{thread.start}, {thread.state}, {_comments(thread)}, "
+                f"thread on {safe(name_place(thread))}, {_state(thread)}, {_comments(thread)}, "
                 f"{_who(thread)}: {safe(first_line(thread.comments[0].body)) if thread.comments else ''}",
                 partial(self._thread, repo, proposal, thread.id),
             )
@@ -298,7 +299,8 @@ class Pages:
             return page_of(repo, "thread", ["it is no longer there"], pr=str(proposal.number))
         suggestion = thread.suggestion
         lines = [
-            f"{thread.state}, on {safe(thread.path)}, lines {thread.start}-{thread.end}, {thread.side} side",
+            f"{_state(thread)}, on {_lines_in_words(thread)}",
+            *self._lines_of(repo, thread),
             *self._comments(thread.comments),
             *(["suggested lines:", *_code(suggestion.text)] if suggestion is not None else []),
         ]
@@ -311,6 +313,17 @@ class Pages:
             pr=str(proposal.number),
             commands=[f"pr apply {proposal.number} {safe(id)}"] if suggestion is not None else (),
         )
+
+    def _lines_of(self, repo: Repo, thread: Thread) -> list[str]:
+        """Returns the first lines of the code that a thread is about, with their numbers."""
+        at = thread.place or thread
+        try:
+            blob: Blob = self._read(contents.file(repo.id, at.seal_id, at.path))
+        except SvcError:  # no longer readable; what was said about it still is
+            return []
+        lines = lines_of(blob.content or "") if blob.encoding == "utf-8" else []
+        shown = [*enumerate(lines, 1)][at.start - 1 : min(at.end, at.start + QUOTED - 1)]
+        return [f"line {number}:  {safe(line)}" for number, line in shown]
 
     # --- runs and releases
 
@@ -596,6 +609,22 @@ def _who(written: Any) -> str:
 
 def _comments(thread: Thread) -> str:
     return count(len(thread.comments), "comment")
+
+
+def _state(thread: Thread) -> str:
+    """Returns the state of a thread in words, and what happened to its lines since."""
+    at = thread.place
+    since = "no longer in the newest version" if at is None else {"same": "", "moved": ""}.get(at.how, at.how)
+    drafted = "waits for your review" if thread.draft else ""
+    return ", ".join(filter(None, (thread.state, since, drafted)))
+
+
+def _lines_in_words(thread: Thread) -> str:
+    """Returns the lines that a thread is about in words, such as `lines 3 to 7 of src/main.py`."""
+    at = thread.place or thread
+    lines = f"line {at.start}" if at.start == at.end else f"lines {at.start} to {at.end}"
+    old = ", before the change" if thread.side == "old" else ""
+    return f"{lines} of {safe(at.path)}{old}"
 
 
 def _handle(actor: Any) -> str:

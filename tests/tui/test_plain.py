@@ -100,7 +100,7 @@ def test_a_review_and_a_merge_by_numbers(busy: str, typed) -> None:  # type: ign
     page = typed("1", proposals, "1", "q").out
     thread, merge = choice(page, "thread on"), choice(page, "merge")
     out = typed("1", proposals, "1", thread, "1", "Yes", ".", "2", "q").out
-    assert "  Yes" in out and "resolved, on src/main.py" in out
+    assert "  Yes" in out and "resolved, on line 2 of src/main.py" in out
     out = typed("1", proposals, "1", merge, "q").out
     out += typed("1", proposals, "1", merge, choice(out, "squash"), "b", "q").out
     assert "is merged" in out, out
@@ -467,3 +467,11 @@ def test_other_words_of_a_row_choose_it_if_nothing_is_done_at_once(busy: str, ty
     assert refused.code == 1 and "planned is none of the choices" in refused.out
     assert "branches is in 2 choices; type more of one" in typed("1", "settings", "branches").out
     assert "#2 open" in typed("1", "issues", "q").out, "nothing was closed"
+
+
+def test_a_comment_on_several_lines_names_and_shows_them(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    told = typed("1", "#1", "changed lines", "comment", "1-2", "Both", ".", "b", "main.py:1-2", "q")
+    assert told.code == 0, told.out
+    assert "commented on src/main.py:1-2 just now: Both" in told.out
+    page = told.out.split("thread by")[1]
+    assert "open, on lines 1 to 2 of src/main.py\nline 1:  " in page and "\nline 2:      return 3\n" in page
