@@ -322,8 +322,8 @@ class Pages:
         except SvcError:  # no longer readable; what was said about it still is
             return []
         lines = lines_of(blob.content or "") if blob.encoding == "utf-8" else []
-        shown = [*enumerate(lines, 1)][at.start - 1 : min(at.end, at.start + QUOTED - 1)]
-        return [f"line {number}:  {safe(line)}" for number, line in shown]
+        numbered = [*enumerate(lines, 1)][at.start - 1 : min(at.end, at.start + QUOTED - 1)]
+        return [f"line {number}:  {safe(line)}" for number, line in numbered]
 
     # --- runs and releases
 
