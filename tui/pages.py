@@ -1,5 +1,4 @@
-"""Pages of the line mode (the app as plain lines of text) about people's work on a repository. A page has
-lines to read, and numbered choices.
+"""Pages of the line mode (the app as plain lines of text) about people's work on a repository.
 
     Pages(read, now).proposals(repo)
 
@@ -9,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from localstore.core.errors import NotFound, SvcError
 from localstore.core.model.history import Blob, Compare
 from localstore.core.model.inbox import InboxItem
 from localstore.core.model.issue import Comment, Issue, IssueQuery
 from localstore.core.model.proposal import Proposal, ProposalQuery
-from localstore.core.model.protection import Protection
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from localstore.core.model.run import Run, state_of
@@ -25,20 +22,18 @@ from localstore.core.model.thread import Thread
 from localstore.core.words import count, first_line, state_of_proposal
 from svc.flows.happened import Happened, list_happened, name_place
 from svc.flows.inbox_words import describe, describe_event
-from svc.flows.place.rights import refusal
 from tui import contents, reads
 from tui.filters import WORDS, Filter, parse
 from tui.listed import ListedIssue, ListedProposal
-from tui.page_acts import Act, Offer, PageActs, says_merge
+from tui.page import Choice, Page, choices_of, page_of
+from tui.page_acts import PageActs, says_merge
 from tui.reads import Read
 from tui.screens.lists.inbox import SECTIONS, section_of
 from tui.screens.lists.signature import signature
 from tui.screens.proposal.words import conflict_way_out, merges_when, reasons, standing_of
-from tui.screens.settings import reads as settings_reads
-from tui.screens.settings.rule_words import in_words
+from tui.settings_pages import SettingsPages
 from tui.text import ago, lines_of, safe
 
-NO_FACTS: Mapping[str, str] = MappingProxyType({})
 OF_ISSUE = (
     "issue edit --add-label NAME",
     "issue edit --add-assignee @me",
@@ -50,51 +45,6 @@ OF_PROPOSAL = ("pr checks", "pr checkout", "pr edit --add-reviewer HANDLE", "pr 
 OF_REPO = ("issue create", "pr create", "log", "grep TEXT", "repo edit --description TEXT")
 OF_INBOX = ("inbox done --all", "inbox --all")
 QUOTED = 12  # lines of code that a thread shows
-OF_SETTINGS = ("repo rename NAME", "repo protect list", "repo webhook list", "repo checks list")
-
-
-class Choice(NamedTuple):
-    """One numbered line of a page. It can open another page, or do something. If both are None, it does
-    nothing."""
-
-    text: str
-    page: Callable[[], Page] | None = None
-    act: Act | None = None
-
-
-class Page(NamedTuple):
-    """A page of the line mode: a title, lines to read, and choices. `search`: returns the page for the text
-    that the user types after `/`. If it is None, the text filters the choices or, in a `text`, finds the next
-    line with it. `facts`: values for commands that are typed here, by name, such as the full name of the
-    repository and the number of the issue. `commands`: command lines that are of use here. `words`: words
-    of a search that take a value."""
-
-    title: str
-    lines: Sequence[str] = ()
-    choices: Sequence[Choice] = ()
-    search: Callable[[str], Page] | None = None
-    text: bool = False
-    facts: Mapping[str, str] = NO_FACTS
-    commands: Sequence[str] = ()
-    words: Sequence[str] = ()
-
-
-def page_of(
-    repo: Repo,
-    title: str,
-    lines: Sequence[str] = (),
-    choices: Sequence[Choice] = (),
-    search: Callable[[str], Page] | None = None,
-    *,
-    text: bool = False,
-    commands: Sequence[str] = (),
-    words: Sequence[str] = (),
-    **more: str,
-) -> Page:
-    """Returns a page about a repository, to which the commands that are typed there belong. `more`: its facts
-    other than the repository."""
-    facts = {"repo": repo.full_name, **more}
-    return Page(title, lines, choices, search, text, facts, commands, words)
 
 
 class Pages:
@@ -103,6 +53,7 @@ class Pages:
 
     def __init__(self, read: Callable[[Read[Any]], Any], now: Callable[[], float], account: str = "") -> None:
         self._read, self._now, self._acts = read, now, PageActs(account)
+        self._settings = SettingsPages(read, self._acts)
 
     def of(self, repo: Repo, seal: str | None) -> list[Choice]:
         """Returns the choices for the parts of a repository other than its files."""
@@ -113,7 +64,7 @@ class Pages:
             Choice("releases", lambda: self.releases(repo)),
             Choice("security", lambda: self.security(repo)),
             Choice("insights", lambda: self.insights(repo, seal)),
-            Choice("settings", lambda: self.settings(repo)),
+            Choice("settings", lambda: self._settings.settings(repo)),
         ]
 
     # --- issues and proposals
@@ -136,7 +87,7 @@ class Pages:
             filters,
             choices,
             partial(self.issues, repo),
-            _choices_of(self._acts.of_issues(repo)),
+            choices_of(self._acts.of_issues(repo)),
             open_of=_count_open(issues),
         )
 
@@ -154,7 +105,7 @@ class Pages:
             repo,
             f"#{number} {safe(issue.title)}",
             lines,
-            _choices_of(offers),
+            choices_of(offers),
             text=True,
             issue=str(number),
             commands=OF_ISSUE if offers else (),
@@ -232,7 +183,7 @@ class Pages:
             for thread in threads
         ]
         offers = self._acts.of_proposal(repo, proposal, partial(self._label_names, repo))
-        choices += _choices_of(offers)
+        choices += choices_of(offers)
         if self._acts.may_merge(repo, proposal):
             choices.append(Choice("merge", partial(self._merge, repo, number)))
         return page_of(
@@ -252,7 +203,7 @@ class Pages:
         if not self._acts.may_merge(repo, proposal):
             state = state_of_proposal(proposal.state, proposal.draft)
             return page_of(repo, f"merge of #{number}", [f"#{number} is {state}"], pr=str(number))
-        offers = _choices_of(self._acts.of_merge(repo, proposal))
+        offers = choices_of(self._acts.of_merge(repo, proposal))
         way_out = [conflict_way_out(proposal)] if proposal.merge_state == "conflicts" else []
         lines = [*says_merge(proposal), *way_out]
         return page_of(
@@ -287,7 +238,7 @@ class Pages:
             repo,
             f"#{proposal.number}, {count(len(compare.files), 'file')}",
             changed_lines(compare),
-            _choices_of(self._acts.of_changes(repo, proposal, compare.files)),
+            choices_of(self._acts.of_changes(repo, proposal, compare.files)),
             text=True,
             pr=str(proposal.number),
         )
@@ -308,7 +259,7 @@ class Pages:
             repo,
             f"thread by {_who(thread)}",
             lines,
-            _choices_of(self._acts.of_thread(repo, proposal, thread)),
+            choices_of(self._acts.of_thread(repo, proposal, thread)),
             text=True,
             pr=str(proposal.number),
             commands=[f"pr apply {proposal.number} {safe(id)}"] if suggestion is not None else (),
@@ -354,7 +305,7 @@ class Pages:
             repo,
             f"run of {safe(run.name)}",
             lines,
-            _choices_of(self._acts.of_run(repo, run)),
+            choices_of(self._acts.of_run(repo, run)),
             text=True,
             run=run.id,
         )
@@ -405,74 +356,6 @@ class Pages:
             repo, f"Insights: {len(dependencies)} dependencies, {len(dependents)} dependents", lines
         )
 
-    def settings(self, repo: Repo) -> Page:
-        """Returns the page with the settings of a repository. The user changes those that are not among the
-        choices with commands, which are typed after `:`."""
-        now: Repo = self._read(reads.repo(repo.id))
-        rules: list[Protection] = self._read(contents.protections(now.id))
-        lines = [
-            "General",
-            f"  description: {safe(now.description) or 'none'}",
-            f"  default branch: {safe(now.default_branch)}",
-            f"  name: {safe(now.name)}",
-            "Listing",
-            *(
-                f"  {safe(entry.name)}, {safe(entry.category or 'no category')}, "
-                f"{len(entry.screenshots)} pictures"
-                for entry in self._read(contents.listing(now.id))
-            ),
-            "Access",
-            *self._access(now),
-            "Automation",
-            *(
-                f"  webhook {safe(webhook.url)}: {'active' if webhook.active else 'off'}, "
-                f"{', '.join(webhook.events)}"
-                for webhook in self._read_allowed(now, "webhook.list", settings_reads.webhooks(now.id))
-            ),
-            "Checks",
-            *(
-                f"  {safe(check.name)}: {'required' if check.enabled else 'not required'}"
-                for check in self._read(contents.checks(now.id))
-            ),
-            "Lifecycle",
-            f"  visibility: {now.visibility}",
-            f"  archived: {'yes' if now.archived else 'no'}",
-        ]
-        choices = [
-            Choice(
-                f"rule for branches {safe(rule.pattern)}: {in_words(rule)}",
-                partial(self._rule, now, rule.pattern),
-            )
-            for rule in rules
-        ]
-        choices += _choices_of(self._acts.of_settings(now))
-        title = f"Settings of {safe(now.full_name)}"
-        return page_of(now, title, lines, choices, text=True, commands=OF_SETTINGS)
-
-    def _rule(self, repo: Repo, pattern: str) -> Page:
-        """Returns the page of the rule for the branches that match a pattern."""
-        rules: list[Protection] = self._read(contents.protections(repo.id))
-        rule = next((rule for rule in rules if rule.pattern == pattern), None)
-        title = f"rule for branches {safe(pattern)}"
-        if rule is None:
-            return page_of(repo, title, ["there is no such rule any more"])
-        lines = [f"a branch that matches it: {in_words(rule)}"]
-        choices = _choices_of(self._acts.of_rule(repo, rule))
-        return page_of(repo, title, lines, choices, text=True, pattern=pattern)
-
-    def _access(self, repo: Repo) -> list[str]:
-        people = self._read_allowed(repo, "collaborator.list", contents.collaborators(repo.id))
-        invited = self._read_allowed(repo, "invite.list", contents.invites(repo.id))
-        lines = [f"  {_handle(person.account)}: {person.role}" for person in people]
-        return lines + [
-            f"  {_handle(invite.account)}: invited as {invite.role}"
-            for invite in invited
-            if invite.state == "pending"
-        ]
-
-    def _read_allowed(self, repo: Repo, operation: str, read: Read[Any]) -> Any:
-        return [] if refusal(operation, repo) else self._read(read)
-
     def name_inbox(self) -> str:
         """Returns the text of the choice that opens the inbox: how much is in it, and needs the account."""
         try:
@@ -513,7 +396,7 @@ class Pages:
         """Returns the page that a row of the inbox is about, with what can be done to the row."""
         subject = item.subject
         repo = full_names.get(item.repo.full_name if item.repo is not None else "")
-        offers = _choices_of(self._acts.of_inbox_item(item))
+        offers = choices_of(self._acts.of_inbox_item(item))
         if repo is None or subject.number is None:
             lines = [self._inbox_row(item)]
             return Page(safe(describe(item)), lines, offers, text=True, commands=OF_INBOX)
@@ -597,10 +480,6 @@ def _plain(text: str, role: str) -> str:
     """Returns the text of a part. The number of deleted lines has a hyphen for its sign; code stays as it
     is."""
     return text.replace("−", "-") if role == "bad" else text
-
-
-def _choices_of(offers: Iterable[Offer]) -> list[Choice]:
-    return [Choice(words, act=act) for words, act in offers]
 
 
 def _who(written: Any) -> str:

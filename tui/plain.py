@@ -24,8 +24,9 @@ from svc.flows.git.address import git_address
 from tui import contents, reads
 from tui.client import Client, sentence
 from tui.commands import Commands
+from tui.page import Choice, Page, page_of
 from tui.page_acts import Act, Missing
-from tui.pages import OF_REPO, Choice, Page, Pages, changed_lines, page_of
+from tui.pages import OF_REPO, Pages, changed_lines
 from tui.reads import Read
 from tui.screens.code.words import counts, describe_listing
 from tui.text import ago, lines_of, safe
@@ -50,7 +51,8 @@ CHANGED, AGAIN, BACK = "changed", "again", "back"
 class Visit:
     """A page that is open. `make`: makes it. `filter`: the text that the user typed after `/` last. `start`:
     the first line that was printed last. `end`: the line after those. `before`: what the page said before
-    something was changed; only what is new is printed then. `name`: how the page is called."""
+    something was changed; only what is new is printed then. `name`: how the page is called. `printed`:
+    what it said when it was made last."""
 
     make: Callable[[], Page]
     filter: str = ""
@@ -58,12 +60,13 @@ class Visit:
     end: int = 0
     before: Sequence[str] | None = None
     name: str = ""
+    printed: Sequence[str] = ()
 
 
 class Printed(NamedTuple):
     """What is printed of a page. `choices`: those that are left by the filter. `lines`: the lines, with the
-    numbered choices. `texts`: what a change is told by: the same, in a list without the numbers, because
-    they are others for all rows below a new one."""
+    numbered choices. `texts`: what a change is told by: the same, in a long list without the numbers,
+    because they are others for all rows below a new one."""
 
     page: Page
     choices: Sequence[Choice]
@@ -294,8 +297,10 @@ class LineMode:
         if choice.act is None:
             self._speech.fail("there is nothing to open")
         elif self._lines.do(choice.act):
-            visit.before = printed.texts
-            return BACK if choice.act.leaves and len(self._visits) > 1 else CHANGED
+            leaves = choice.act.leaves and len(self._visits) > 1
+            over = self._visits[-2] if leaves else visit
+            over.before = over.printed
+            return BACK if leaves else CHANGED
         return None
 
     def _hint(self, printed: Printed, visit: Visit) -> str:
@@ -355,8 +360,8 @@ class LineMode:
             page, choices = self._filter_page(page, visit)
         numbered = [f"{number:>4} {choice.text}" for number, choice in enumerate(choices, 1)]
         lines = [*page.lines, *numbered]
-        texts = lines if page.text else [*page.lines, *(choice.text for choice in choices)]
-        printed = Printed(page, choices, lines, texts)
+        texts = lines if page.search is None else [*page.lines, *(choice.text for choice in choices)]
+        visit.printed, printed = texts, Printed(page, choices, lines, texts)
         self._say(page.title)
         if visit.before is not None:
             for place in _new_places(visit.before, texts):
@@ -493,15 +498,16 @@ def ago_seconds(seconds: float) -> str:
 
 
 def _places_with(sought: str, choices: Sequence[Choice]) -> list[int]:
-    """Returns the places of the choices that have these words in them. Those that would do something at once
-    are left out: only their first words choose them."""
+    """Returns the places of the choices that have these words in their name or, if none has, in the rest of
+    their text. Those that would do something at once are left out: only their first words choose them."""
     words = re.compile(rf"(?<!\w){re.escape(sought)}(?!\w)")
-    harmless = [choice.page is not None or bool(choice.act and choice.act.missing) for choice in choices]
-    return [
-        place
+    texts = {
+        place: choice.text.casefold()
         for place, choice in enumerate(choices)
-        if harmless[place] and words.search(choice.text.casefold())
-    ]
+        if choice.page is not None or (choice.act and choice.act.missing)
+    }
+    named = [place for place, text in texts.items() if words.search(NAME_END.split(text)[0])]
+    return named or [place for place, text in texts.items() if words.search(text)]
 
 
 def _up_to(last: int) -> str:

@@ -166,7 +166,11 @@ class TypedLines:
                 words.append(f"{needed.option}={text}")
             elif text.strip():
                 arguments.append(text.strip())
-        return self.run([*words, "--", *arguments] if arguments else words)
+        if not self.run([*words, "--", *arguments] if arguments else words):
+            return False
+        if act.undo:
+            self._speech.say(f"to undo that, type :{shlex.join(act.undo)}")
+        return True
 
     def ask(self, needed: Missing) -> str | None:
         """Returns the text that the user types. Returns None if they leave it, or if the input ends."""
@@ -178,7 +182,8 @@ class TypedLines:
             self._speech.say(sentence(error))
             names = []
         listed = not all(name.isdigit() for name in names)
-        self._speech.say(f"{needed.words}:" if listed or not names else f"{needed.words}, {_range(names)}:")
+        words = needed.words if listed or not names else f"{needed.words}, {_range(names)}"
+        self._speech.say(f"{words}; an empty line leaves it:" if needed.required else f"{words}:")
         for number, name in enumerate(names[:MANY] if listed else (), 1):
             self._speech.say(f"{number:>4} {name}")
         if listed and len(names) > MANY:

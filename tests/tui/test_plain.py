@@ -18,8 +18,9 @@ from tests.svc.cmd.test_commands import on_a_terminal
 from tests.svc.conftest import Answer, Svc
 from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import project
+from tui.page import Choice, Page
 from tui.page_acts import NOTE, Act
-from tui.pages import Choice, Page, changed_lines
+from tui.pages import changed_lines
 from tui.plain import LineMode, Visit
 from tui.reads import Read
 
@@ -167,7 +168,7 @@ def test_each_newer_page_is_readable_lines(busy: str, typed) -> None:  # type: i
         ("releases", ["v1  First  1 file"]),
         ("security", ["Security: 0 advisories, 1 rule", "rule for branches release/*"]),
         ("insights", ["0 dependencies, 0 dependents"]),
-        ("settings", ["  default branch: main", "  visibility: private", "General", "Lifecycle"]),
+        ("settings", ["default branch: main", "visibility: private", "rule for branches release/*: "]),
     ):
         out = typed("1", choice(menu, name), "q").out
         assert [one for one in words if one not in out] == [], out
@@ -323,7 +324,7 @@ def test_labels_people_and_rules_are_changed_by_choices(busy: str, alice: Svc, t
     out = typed(
         "1", "settings", "rule for branches", "approvals", "20", "from now on: merges need re", "q"
     ).out
-    assert "how many approvals merges need, 0 to 20:" in out
+    assert "how many approvals merges need, 0 to 20; an empty line leaves it:" in out
     assert "20 approvals, resolved threads, required checks" in out, out
     refused = typed("1", "settings", "rule for branches", "remove", "n", "from now on: nothing", "q")
     assert "nothing was changed" in refused.out and refused.code == 0
@@ -475,3 +476,37 @@ def test_a_comment_on_several_lines_names_and_shows_them(busy: str, typed) -> No
     assert "commented on src/main.py:1-2 just now: Both" in told.out
     page = told.out.split("thread by")[1]
     assert "open, on lines 1 to 2 of src/main.py\nline 1:  " in page and "\nline 2:      return 3\n" in page
+
+
+def test_a_row_of_settings_is_opened_by_its_name_and_changes_it(  # type: ignore[no-untyped-def]
+    busy: str, alice: Svc, typed
+) -> None:
+    assert alice("repo", "protect", "set", "main", "--require-review", "--fresh-approvals").code == 0
+    told = typed("1", "settings", "main", "b", "description", "A client", "lint", "required from", "q")
+    assert told.code == 0, told.out
+    assert "a branch that matches it: 1 approval, fresh approvals\n" in told.out
+    assert " description: A client\n" in told.out and " check lint: required\n" in told.out
+    assert json.loads(alice("repo", "view", "--json", "description").out)["description"] == "A client"
+    out = typed(
+        "1", "settings", "visibility", "make it public", "n", "b", "archived", "archive it", "y", "q"
+    ).out
+    assert "whoever has a role reads it" in out and "Go on? y or n:\nnothing was changed" in out
+    assert " archived: yes\n" in out
+    refused = typed("1", "settings", "main", "q").out
+    assert "it cannot be changed here: " in refused and "archived" in refused
+
+
+def test_a_removed_rule_says_how_it_comes_back(busy: str, alice: Svc, typed) -> None:  # type: ignore[no-untyped-def]
+    rule = ("release/*", "--required-approvals", "2", "--fresh-approvals")
+    assert alice("repo", "protect", "set", *rule).code == 0
+    before = alice("repo", "protect", "list", "--json").out
+    out = typed("1", "settings", "release/*", "remove", "y", "q").out
+    undo = out.split("to undo that, type ")[1].split("\n")[0]
+    assert alice("repo", "protect", "list", "--json").out != before
+    assert typed("1", undo, "q").code == 0
+    assert alice("repo", "protect", "list", "--json").out == before
+
+
+def test_rows_that_have_another_number_after_a_change_are_printed(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    out = typed("1", "settings", "release/*", "remove", "y", "q").out.split("Removed the rule")[1]
+    assert "   6 new rule for branches\n" in out and "description" not in out
