@@ -93,7 +93,10 @@ class SettingsPages:
         rule = next((rule for rule in rules if rule.pattern == pattern), None)
         if rule is None:
             return page_of(repo, f"rule for branches {safe(pattern)}", ["there is no such rule any more"])
-        lines = [f"a branch that matches it: {in_words(rule)}", *self._refused(repo, "protection.set")]
+        lines = [
+            f"a branch that matches it: {in_words(rule)}",
+            *self._explain_refusal(repo, "protection.set"),
+        ]
         choices = choices_of(self._acts.of_rule(repo, rule))
         return page_of(repo, _name_rule(rule), lines, choices, text=True, pattern=pattern)
 
@@ -159,12 +162,12 @@ class SettingsPages:
         allow that, the page says so."""
 
         def page() -> Page:
-            says = [*lines, *self._refused(repo, operation)]
+            says = [*lines, *self._explain_refusal(repo, operation)]
             return page_of(repo, text, says, choices_of(offers), text=True)
 
         return Choice(text, page)
 
-    def _refused(self, repo: Repo, operation: str) -> list[str]:
+    def _explain_refusal(self, repo: Repo, operation: str) -> list[str]:
         why = refusal(operation, repo)
         return [f"it cannot be changed here: {safe(why)}"] if why else []
 
