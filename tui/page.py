@@ -10,18 +10,20 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from localstore.core.model.repo import Repo
-from tui.page_acts import Act, Offer
+from tui.page_acts import Act, Missing, Offer
 
 NO_FACTS: Mapping[str, str] = MappingProxyType({})
 
 
 class Choice(NamedTuple):
-    """One numbered line of a page. It can open another page, or do something. If both are None, it does
-    nothing."""
+    """One numbered line of a page. It can open another page, do something, or ask for a text (`asks`) and
+    open the page that `page_for` returns for it. If all are None, it does nothing."""
 
     text: str
     page: Callable[[], Page] | None = None
     act: Act | None = None
+    asks: Missing | None = None
+    page_for: Callable[[str], Page] | None = None
 
 
 class Page(NamedTuple):
@@ -29,7 +31,7 @@ class Page(NamedTuple):
     that the user types after `/`. If it is None, the text filters the choices or, in a `text`, finds the next
     line with it. `facts`: values for commands that are typed here, by name, such as the full name of the
     repository and the number of the issue. `commands`: command lines that are of use here. `words`: words
-    of a search that take a value."""
+    of a search that take a value. `start`: the place of the line that is read first."""
 
     title: str
     lines: Sequence[str] = ()
@@ -39,6 +41,7 @@ class Page(NamedTuple):
     facts: Mapping[str, str] = NO_FACTS
     commands: Sequence[str] = ()
     words: Sequence[str] = ()
+    start: int = 0
 
 
 def page_of(

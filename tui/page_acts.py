@@ -58,7 +58,7 @@ class Act(NamedTuple):
 
 Offer = tuple[str, Act]  # what the action does, and the action
 COMMENT = Missing("comment", "--body", several=True)
-NOTE = Missing("a line with it, or nothing", "--body", required=False)
+NOTE = Missing("a line that goes with it, or an empty line for none", "--body", required=False)
 TITLE = Missing("new title", "--title")
 DESCRIPTION = Missing("description", "--description")
 NEW_NAME = Missing("new name; the old one leads to it for 90 days", "")
@@ -157,16 +157,22 @@ class PageActs:
         is about the head that was shown: the server refuses it if the branch has moved since."""
         words = ["pr", "merge", str(proposal.number)]
         if proposal.auto_merge is not None:
-            return [("cancel the merge that waits", self._act(repo, [*words, "--disable-auto"]))]
+            cancel = self._act(repo, [*words, "--disable-auto"])
+            return _leaving([("cancel the merge that waits", cancel)])
         if proposal.merge_state == "conflicts":
             return []
         waits = bool(reasons_against(proposal))
         words += ["--head", proposal.head_seal, *(["--auto"] if waits else [])]
-        return [
-            (f"{'sign it now, ' if waits else ''}{name}: {meaning}", self._act(repo, [*words, *way.split()]))
-            for way, name, meaning in WAYS
-            if way or proposal.merge_state != "behind"
-        ]
+        return _leaving(
+            [
+                (
+                    f"{'sign it now, ' if waits else ''}{name}: {meaning}",
+                    self._act(repo, [*words, *way.split()]),
+                )
+                for way, name, meaning in WAYS
+                if way or proposal.merge_state != "behind"
+            ]
+        )
 
     def of_changes(self, repo: Repo, proposal: Proposal, files: Sequence[ChangedFile]) -> list[Offer]:
         """Returns the action that comments on changed lines. `files`: the changed files. If there is only

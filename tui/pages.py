@@ -19,7 +19,7 @@ from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from localstore.core.model.run import Run, state_of
 from localstore.core.model.thread import Thread
-from localstore.core.words import count, first_line, state_of_proposal
+from localstore.core.words import VERDICTS, count, first_line, state_of_proposal
 from svc.flows.happened import Happened, list_happened, name_place
 from svc.flows.inbox_words import describe, describe_event
 from tui import contents, reads
@@ -30,7 +30,7 @@ from tui.page_acts import PageActs, says_merge
 from tui.reads import Read
 from tui.screens.lists.inbox import SECTIONS, section_of
 from tui.screens.lists.signature import signature
-from tui.screens.proposal.words import conflict_way_out, merges_when, reasons, standing_of
+from tui.screens.proposal.words import WAITS, conflict_way_out, merges_when, reasons, standing_of
 from tui.settings_pages import SettingsPages
 from tui.text import ago, lines_of, safe
 
@@ -136,7 +136,7 @@ class Pages:
         choices = [
             Choice(
                 f"#{proposal.number} {state_of_proposal(proposal.state, proposal.draft)}  "
-                f"{safe(proposal.title)}  {_waits(proposal)}{_checks(proposal)}  "
+                f"{safe(proposal.title)}  {_standing(proposal)}  "
                 f"{_who(proposal)} {self._ago(proposal.updated_at)}",
                 partial(self.proposal, repo, proposal.number),
             )
@@ -161,8 +161,8 @@ class Pages:
             f"{safe(proposal.head)} into {safe(proposal.base)}",
             *_list_names("labels", (label.name for label in proposal.labels)),
             *_list_names("assigned", (_handle(actor) for actor in proposal.assignees)),
-            *([merges_when(proposal)] if proposal.auto_merge else []),
-            *_list_names("blocked by", reasons(proposal)),
+            *([merges_when(proposal).removeprefix(WAITS).strip()] if proposal.auto_merge else []),
+            *_says_whether_it_merges(proposal),
             *_list_names("conflicts in", proposal.conflicts),
             *([conflict_way_out(proposal)] if proposal.conflicts else []),
             *_text(proposal.body),
@@ -215,9 +215,10 @@ class Pages:
         timeline = self._read(contents.timeline(repo.id, proposal.number))
         talk = self._events(list_happened(timeline, proposal, threads))
         for review in self._read(contents.reviews(repo.id, proposal.number)):
-            text = f": {safe(review.body)}" if review.body else ""
-            verdict = review.verdict.replace("_", " ")
-            talk.append((review.created_at, [f"review by {_handle(review.reviewer)}: {verdict}{text}"]))
+            verdict = VERDICTS.get(review.verdict, review.verdict.replace("_", " "))
+            said = f"{_handle(review.reviewer)} {verdict} {self._ago(review.created_at)}"
+            text = _text(review.body)
+            talk.append((review.created_at, [f"{said}:" if text else said, *text]))
         for comment in self._read(contents.comments(repo.id, proposal.number)):
             talk.append((comment.created_at, self._comments([comment])))
         return _in_order(talk)
@@ -418,7 +419,9 @@ class Pages:
 
 def _count_inbox(items: Sequence[InboxItem]) -> str:
     needs = sum(section_of(item) == SECTIONS[0] for item in items)
-    return f"Inbox, {len(items)}, {needs} need you"
+    if not items:
+        return "Inbox, nothing"
+    return f"Inbox, {count(len(items), 'row')}, {needs or 'none'} need{'s' if needs == 1 else ''} you"
 
 
 def _filter_page(
@@ -490,6 +493,15 @@ def _comments(thread: Thread) -> str:
     return count(len(thread.comments), "comment")
 
 
+def _says_whether_it_merges(proposal: Proposal) -> list[str]:
+    if proposal.state != "open" or proposal.draft:
+        return []
+    why = reasons(proposal)
+    if not why and not proposal.conflicts and proposal.auto_merge is None:
+        return ["it can be merged"]
+    return [f"it cannot be merged yet: {reason}" for reason in why]
+
+
 def _state(thread: Thread) -> str:
     """Returns the state of a thread in words, and what happened to its lines since."""
     at = thread.place
@@ -515,18 +527,15 @@ def _labels(issue: ListedIssue) -> str:
     return f"labels {names}  " if names else ""
 
 
-def _waits(proposal: ListedProposal) -> str:
+def _standing(proposal: ListedProposal) -> str:
+    """Returns what a proposal waits for, and how its checks are."""
     standing = standing_of(proposal, "") if not proposal.draft else None
-    return f"{standing.words.partition(' ')[2]}, " if standing is not None else ""
-
-
-def _checks(proposal: ListedProposal) -> str:
+    waits = standing.words.partition(" ")[2] if standing is not None else ""
     rollup = proposal.checks
-    if not rollup.total:
-        return "no checks"
-    return f"{rollup.passed} of {rollup.total} checks passed" + (
-        f", {rollup.failed} failed" if rollup.failed else ""
-    )
+    checks = f"{rollup.passed} of {rollup.total} checks passed" if rollup.total else "no checks"
+    if rollup.failed and "failed" not in waits:
+        checks += f", {rollup.failed} failed"
+    return f"{waits}, {checks}" if waits else checks
 
 
 def _outcome(run: Run) -> str:

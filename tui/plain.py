@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
-from typing import NamedTuple, TextIO, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar
 
 from localstore.core.errors import EXIT_INTERRUPTED, SvcError
 from localstore.core.model.history import SealSummary
@@ -32,6 +32,9 @@ from tui.screens.code.words import counts, describe_listing
 from tui.text import ago, lines_of, safe
 from tui.typed_lines import Speech, TypedLines
 
+if TYPE_CHECKING:
+    from tui.screens.code.find_text import SealTexts
+
 T = TypeVar("T")
 
 PAGE = 20  # rows that a terminal shows at once, or more if it is higher
@@ -43,7 +46,7 @@ FIRST_PAGE = "this is the first page; q quits"
 COMPARED = 2000  # lines of a page of which only the new ones are printed after a change
 NAME_END = re.compile(r"[,:]")  # what ends the name of a row
 AGE = re.compile(r"just now|\b\d+ \w+ ago")
-TEXT = (Missing("text to search for", ""),)
+TEXT = Missing("text to search for, in upper or lower case", "")
 CHANGED, AGAIN, BACK = "changed", "again", "back"
 
 
@@ -52,7 +55,8 @@ class Visit:
     """A page that is open. `make`: makes it. `filter`: the text that the user typed after `/` last. `start`:
     the first line that was printed last. `end`: the line after those. `before`: what the page said before
     something was changed; only what is new is printed then. `name`: how the page is called. `printed`:
-    what it said when it was made last."""
+    what it said when it was made last, and `is_text` whether that was a text. `returns`: the user comes back
+    to it and has read all of it."""
 
     make: Callable[[], Page]
     filter: str = ""
@@ -61,6 +65,8 @@ class Visit:
     before: Sequence[str] | None = None
     name: str = ""
     printed: Sequence[str] = ()
+    is_text: bool = False
+    returns: bool = False
 
 
 class Printed(NamedTuple):
@@ -96,6 +102,7 @@ class LineMode:
         self._repos: dict[str, Repo] = {}  # those whose pages were opened, by full name
         self._visits: list[Visit] = []
         self._greeting = FIRST
+        self._texts: dict[str, SealTexts] = {}  # what was searched last, by seal
 
     def run(self) -> int:
         """Returns the exit code. For a script it says whether every line was understood and carried out."""
@@ -116,14 +123,22 @@ class LineMode:
                 self._speech.fail(sentence(error))
                 visits.pop()
                 continue
+            if not visit.name:
+                visit.start = page.start
             visit.name = page.title
             answer = self._visit(page, visit)
             if answer is None:
                 return
             if answer == BACK:
                 visits.pop()
+                self._return_to(visits[-1])
             elif callable(answer):
                 visits.append(Visit(answer))
+
+    def _return_to(self, visit: Visit) -> None:
+        """Let the page of a visit print only what is new, and its choices, if it is a text that was read."""
+        if visit.is_text and visit.end >= len(visit.printed):
+            visit.before, visit.returns = visit.printed, True
 
     def home(self) -> Page:
         repos = self._read(reads.repos(self._client.account, self._folder))
@@ -142,7 +157,8 @@ class LineMode:
         """Returns the page of repositories that the account may see but has no role in. `own_ids`: the ids of
         those in which it has a role."""
         repos = [repo for repo in self._read(reads.visible_repos()) if repo.id not in own_ids]
-        return Page(f"Other repositories {len(repos)}", (), self._list_repos(repos))
+        lines = [] if repos else ["there are no others that you may read"]
+        return Page(f"Other repositories {len(repos)}", lines, self._list_repos(repos))
 
     def _list_repos(self, repos: list[Repo]) -> list[Choice]:
         return [
@@ -167,7 +183,9 @@ class LineMode:
                 Choice("files", lambda: self.folder(repo, seal, "")),
                 Choice("history", lambda: self.history(repo)),
                 *self._pages.of(repo, seal),
-                Choice("search in the texts of all files", act=Act(["grep", "--repo", repo.full_name], TEXT)),
+                Choice(
+                    "search in the texts of all files", asks=TEXT, page_for=partial(self._search, repo, seal)
+                ),
             ],
             commands=OF_REPO,
         )
@@ -217,7 +235,34 @@ class LineMode:
         title = f"{safe(prefix) or 'files'} with {safe(text)}, {len(choices)}"
         return page_of(repo, title, [] if choices else ["no path has it; / lists all"], choices)
 
-    def file(self, repo: Repo, seal: str, path: str) -> Page:
+    def _search(self, repo: Repo, seal: str, words: str) -> Page:
+        """Returns the page of the lines that contain the words, in all files of a seal."""
+        from tui.screens.code.find_text import HITS, find, read_texts
+
+        if seal not in self._texts:
+            self._texts = {seal: read_texts(self._client.api, repo, seal, lambda: True)}
+        texts = self._texts[seal]
+        hits = find(texts.files, words)
+        lines = [] if hits else ["no line has it"]
+        if len(hits) == HITS:
+            lines.append(f"only the first {HITS} lines; type more of the text")
+        if texts.large:
+            lines.append(f"not searched: {count(texts.large, 'large file')}")
+        if not texts.is_whole:
+            lines.append(
+                "not all files were searched, because they are too large together; :grep searches all"
+            )
+        choices = [
+            Choice(
+                f"{safe(hit.path)} line {hit.line}: {safe(hit.text.strip())}",
+                partial(self.file, repo, seal, hit.path, hit.line),
+            )
+            for hit in hits
+        ]
+        title = f"{count(len(hits), 'line')} with {safe(words)}"
+        return page_of(repo, title, lines, choices, partial(self._search, repo, seal))
+
+    def file(self, repo: Repo, seal: str, path: str, line: int = 1) -> Page:
         blob = self._read(contents.file(repo.id, seal, path))
         if blob.encoding != "utf-8" or blob.content is None:
             return page_of(repo, safe(path), [f"{blob.size:,} bytes, not text"])
@@ -228,7 +273,7 @@ class LineMode:
             [safe(line) for line in lines],
             text=True,
             commands=[safe(f"{name} {shlex.quote(path)}") for name in ("blame", "log")],
-        )
+        )._replace(start=line - 1)
 
     def history(self, repo: Repo) -> Page:
         seals = self._read(contents.history(repo.id, repo.default_branch, None))
@@ -294,6 +339,9 @@ class LineMode:
         choice = self._find_choice(word, printed.choices) if numbered is None else None
         if choice is None or choice.page is not None:
             return numbered if choice is None else choice.page
+        if choice.asks is not None and choice.page_for is not None:
+            text = self._lines.ask(choice.asks)
+            return partial(choice.page_for, text.strip()) if text and text.strip() else None
         if choice.act is None:
             self._speech.fail("there is nothing to open")
         elif self._lines.do(choice.act):
@@ -317,6 +365,9 @@ class LineMode:
             words.append("/ lists all")
         if len(self._visits) > 1:
             words.append("b back")
+        if visit.returns:
+            visit.returns = False
+            words.append("r reads all")
         return ", ".join([*words, helps])
 
     def _find_number(self, word: str, page: Page) -> Callable[[], Page] | None:
@@ -362,10 +413,14 @@ class LineMode:
         lines = [*page.lines, *numbered]
         texts = lines if page.search is None else [*page.lines, *(choice.text for choice in choices)]
         visit.printed, printed = texts, Printed(page, choices, lines, texts)
+        visit.is_text = page.text
         self._say(page.title)
         if visit.before is not None:
-            for place in _new_places(visit.before, texts):
-                self._say(printed.lines[place])
+            places = {*_new_places(visit.before, texts)}
+            if visit.returns:
+                places |= {*range(len(page.lines), len(lines))}
+            for place in sorted(places):
+                self._say(lines[place])
             visit.before, visit.end = None, len(lines)
         else:
             visit.start = min(visit.start, max(0, len(texts) - 1))
@@ -504,7 +559,7 @@ def _places_with(sought: str, choices: Sequence[Choice]) -> list[int]:
     texts = {
         place: choice.text.casefold()
         for place, choice in enumerate(choices)
-        if choice.page is not None or (choice.act and choice.act.missing)
+        if choice.page or choice.asks or (choice.act and choice.act.missing)
     }
     named = [place for place, text in texts.items() if words.search(NAME_END.split(text)[0])]
     return named or [place for place, text in texts.items() if words.search(text)]

@@ -103,8 +103,8 @@ def test_a_review_and_a_merge_by_numbers(busy: str, typed) -> None:  # type: ign
     out = typed("1", proposals, "1", thread, "1", "Yes", ".", "2", "q").out
     assert "  Yes" in out and "resolved, on line 2 of src/main.py" in out
     out = typed("1", proposals, "1", merge, "q").out
-    out += typed("1", proposals, "1", merge, choice(out, "squash"), "b", "q").out
-    assert "is merged" in out, out
+    out += typed("1", proposals, "1", merge, choice(out, "squash"), "q").out
+    assert "\nMerged #1" in out, out
     assert "merged, by" in out
 
 
@@ -163,7 +163,7 @@ def test_each_newer_page_is_readable_lines(busy: str, typed) -> None:  # type: i
     said = []
     for name, words in (
         ("issues", ["#2 open  Stalls"]),
-        ("proposals", ["#1 open  Return three", "1 failed"]),
+        ("proposals", ["#1 open  Return three", "1 check failed, 0 of 1 checks passed  @"]),
         ("workflows", ["lint fail  on topic"]),
         ("releases", ["v1  First  1 file"]),
         ("security", ["Security: 0 advisories, 1 rule", "rule for branches release/*"]),
@@ -345,10 +345,10 @@ def test_the_inbox_is_done_and_taken_back(  # type: ignore[no-untyped-def]
     assert alice("repo", "collaborator", "add", handle, "-R", f"{other}/theirs").code == 0
     monkeypatch.setenv("SVC_HOME", mine)
     out = typed("inbox", "q").out
-    assert "2 inbox, 1, 1 need you" in out and "\nInbox, 1, 1 need you\n" in out
+    assert "2 inbox, 1 row, 1 needs you" in out and "\nInbox, 1 row, 1 needs you\n" in out
     out = typed("inbox", "1", "done", "what is done", "1", "take it back", "b", "q").out
-    assert "Inbox, 0, 0 need you" in out and "Done, 1" in out
-    assert out.split("Done, 1")[1].count("Inbox, 1, 1 need you") == 1
+    assert "Inbox, nothing\n" in out and "Done, 1" in out
+    assert out.split("Done, 1")[1].count("Inbox, 1 row, 1 needs you") == 1
     out = typed("inbox", "1", "accept", "b", "q").out
     assert f"{other}/theirs" in out.split("accept the invitation")[1].split("Repositories 2")[1], out
 
@@ -510,3 +510,29 @@ def test_a_removed_rule_says_how_it_comes_back(busy: str, alice: Svc, typed) -> 
 def test_rows_that_have_another_number_after_a_change_are_printed(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
     out = typed("1", "settings", "release/*", "remove", "y", "q").out.split("Removed the rule")[1]
     assert "   6 new rule for branches\n" in out and "description" not in out
+
+
+def test_a_search_lists_lines_that_open_the_file_there(project: str, typed) -> None:  # type: ignore[no-untyped-def]
+    told = typed("1", "search", "RETURN 2", "main.py", "b", "/nowhere at all", "q")
+    assert "1 line with RETURN 2\n   1 src/main.py line 2: return 2\n" in told.out
+    assert "line 2 of 2:\n    return 2\n" in told.out
+    assert "0 lines with nowhere at all\nno line has it\n" in told.out
+    left = typed("1", "search", "", "q")
+    assert "an empty line leaves it:" in left.out and left.code == 0
+
+
+def test_who_comes_back_to_a_text_hears_what_is_new_and_the_choices(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    out = typed("1", "#1", "thread on", "answer", "Yes", ".", "b", "r", "q").out
+    back = out.split("answered on src/main.py:2")[1]
+    assert "   1 changed lines\n" in back.split("b back, r reads all, ? help")[0]
+    assert out.count("  Because it is odd.\n") == 2, "when it is opened, and when r reads all"
+
+
+def test_a_review_is_read_like_a_comment_and_a_removed_reason_is_news(  # type: ignore[no-untyped-def]
+    busy: str, alice: Svc, typed
+) -> None:
+    assert alice("repo", "protect", "set", "main", "--require-review").code == 0
+    out = typed("1", "#1", "review without", "First", "", "second", ".", ":repo protect set main", "q").out
+    assert "it cannot be merged yet: it needs an approval\n" in out
+    assert " reviewed just now:\n  First\n  \n  second\n" in out
+    assert "\nit can be merged\n" in out.split("Protected main")[1]

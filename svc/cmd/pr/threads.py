@@ -217,10 +217,15 @@ def on_lines(
         return ctx.api.send(threads.CREATE, require_valid(request), id=repo.id, n=str(proposal.number))
 
 
-def answer(ctx: Ctx, repo: Repo, proposal: Proposal, thread: str, text: str, draft: bool) -> Comment:
+def answer(
+    ctx: Ctx, repo: Repo, proposal: Proposal, thread: str, text: str, draft: bool
+) -> tuple[Comment, str]:
+    """Answer in a thread. Return the answer, and the lines that the thread is about."""
     (named_thread,) = _find_threads(ctx.api, repo, proposal, [thread])
     body = require_valid(ThreadComment(body=text, draft=draft))
-    return ctx.api.send(threads.COMMENT, body, id=repo.id, n=str(proposal.number), thread=named_thread.id)
+    n = str(proposal.number)
+    posted = ctx.api.send(threads.COMMENT, body, id=repo.id, n=n, thread=named_thread.id)
+    return posted, terminal_safe(name_place(named_thread))
 
 
 def waiting(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Comment]:
