@@ -216,9 +216,9 @@ class Pages:
         talk = self._events(list_happened(timeline, proposal, threads))
         for review in self._read(contents.reviews(repo.id, proposal.number)):
             verdict = VERDICTS.get(review.verdict, review.verdict.replace("_", " "))
-            said = f"{_handle(review.reviewer)} {verdict} {self._ago(review.created_at)}"
+            head = f"{_handle(review.reviewer)} {verdict} {self._ago(review.created_at)}"
             text = _text(review.body)
-            talk.append((review.created_at, [f"{said}:" if text else said, *text]))
+            talk.append((review.created_at, [f"{head}:" if text else head, *text]))
         for comment in self._read(contents.comments(repo.id, proposal.number)):
             talk.append((comment.created_at, self._comments([comment])))
         return _in_order(talk)
