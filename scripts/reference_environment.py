@@ -184,7 +184,9 @@ CLIENT: dict[str, Variable] = {
         "–", "Set by completion scripts: answer what can stand at the cursor, run nothing."
     ),
     "SVC_PLAIN": Variable(
-        "–", "Set: no colours, no pager, no moving progress; with `lines`, texts have no drawn lines either."
+        "–",
+        "Set: no colours, no pager, no moving progress; with `lines`, nothing is drawn either, "
+        "and the app is numbered lines.",
     ),
     "SVC_PAGER": Variable("`PAGER`", "Pager for long answers; `cat` for none."),
     "PAGER": Variable("`less -FRX`", "Pager, if `SVC_PAGER` is not set."),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, get_args
 
 from localstore.core.model.access import Granted
+from localstore.core.model.check import Check
 from localstore.core.model.history import ChangedFile
 from localstore.core.model.inbox import InboxItem
 from localstore.core.model.issue import Issue
@@ -20,6 +21,7 @@ from localstore.core.model.protection import Protection, ProtectionSet
 from localstore.core.model.repo import Repo
 from localstore.core.model.run import Run
 from localstore.core.model.thread import Thread
+from localstore.core.model.webhook import Webhook
 from svc.flows.place.rights import refusal
 from tui.screens.proposal.words import WAYS, reasons_against
 from tui.text import safe
@@ -46,20 +48,24 @@ class Missing(NamedTuple):
 
 class Act(NamedTuple):
     """An action: the words of a command line, and the texts to ask for. `leaves`: the page is left after the
-    action, because what it is about is over."""
+    action, because what it is about is over. `undo`: the words of a command line that undoes it."""
 
     words: Sequence[str]
     missing: Sequence[Missing] = ()
     leaves: bool = False
+    undo: Sequence[str] = ()
 
 
 Offer = tuple[str, Act]  # what the action does, and the action
 COMMENT = Missing("comment", "--body", several=True)
-NOTE = Missing("a line with it, or nothing", "--body", required=False)
+NOTE = Missing("a line that goes with it, or an empty line for none", "--body", required=False)
 TITLE = Missing("new title", "--title")
 DESCRIPTION = Missing("description", "--description")
+NEW_NAME = Missing("new name; the old one leads to it for 90 days", "")
 DEFAULT_BRANCH = Missing("branch", "--default-branch")
 SOMEBODY = "handle, without @"
+EDIT = ("repo", "edit")
+ROLE = Missing("role", "--role", names=lambda: get_args(Granted)[::-1])  # the least first
 APPROVALS = Missing(
     "how many approvals merges need",
     "--required-approvals",
@@ -151,16 +157,22 @@ class PageActs:
         is about the head that was shown: the server refuses it if the branch has moved since."""
         words = ["pr", "merge", str(proposal.number)]
         if proposal.auto_merge is not None:
-            return [("cancel the merge that waits", self._act(repo, [*words, "--disable-auto"]))]
+            cancel = self._act(repo, [*words, "--disable-auto"])
+            return _leaving([("cancel the merge that waits", cancel)])
         if proposal.merge_state == "conflicts":
             return []
         waits = bool(reasons_against(proposal))
         words += ["--head", proposal.head_seal, *(["--auto"] if waits else [])]
-        return [
-            (f"{'sign it now, ' if waits else ''}{name}: {meaning}", self._act(repo, [*words, *way.split()]))
-            for way, name, meaning in WAYS
-            if way or proposal.merge_state != "behind"
-        ]
+        return _leaving(
+            [
+                (
+                    f"{'sign it now, ' if waits else ''}{name}: {meaning}",
+                    self._act(repo, [*words, *way.split()]),
+                )
+                for way, name, meaning in WAYS
+                if way or proposal.merge_state != "behind"
+            ]
+        )
 
     def of_changes(self, repo: Repo, proposal: Proposal, files: Sequence[ChangedFile]) -> list[Offer]:
         """Returns the action that comments on changed lines. `files`: the changed files. If there is only
@@ -202,18 +214,66 @@ class PageActs:
         name = "take it back into the inbox" if item.done else "done, which takes it out of the inbox"
         return [*offers, (name, Act(["inbox", mark, item.id], leaves=True))]
 
-    def of_settings(self, repo: Repo) -> list[Offer]:
-        """Returns the actions that change the settings of a repository, apart from the rules of branches."""
-        edit = ["repo", "edit"]
-        invite = ["repo", "collaborator", "add"]
-        role = Missing("role", "--role", names=lambda: get_args(Granted)[::-1])  # the least first
+    def of_description(self, repo: Repo) -> list[Offer]:
+        return self._offer("repo.update", repo, "change the description", EDIT, (DESCRIPTION,))
+
+    def of_default_branch(self, repo: Repo, branches: Names) -> list[Offer]:
+        """`branches`: returns the names of the branches."""
+        missing = (DEFAULT_BRANCH._replace(names=branches),)
+        return self._offer("repo.update", repo, "change the default branch", EDIT, missing)
+
+    def of_name(self, repo: Repo) -> list[Offer]:
+        return self._offer("repo.update", repo, "change the name", ["repo", "rename"], (NEW_NAME,))
+
+    def of_visibility(self, repo: Repo) -> list[Offer]:
+        public = repo.visibility == "public"
+        name = "make it private" if public else "make it public"
+        words = ["repo", "visibility", "private" if public else "public"]
+        return _leaving(self._offer("repo.update", repo, name, words))
+
+    def of_archive(self, repo: Repo) -> list[Offer]:
+        name, verb = ("unarchive it", "unarchive") if repo.archived else ("archive it", "archive")
+        return _leaving(self._offer("repo.update", repo, name, ["repo", verb]))
+
+    def of_rules(self, repo: Repo) -> list[Offer]:
         set_rule = ["repo", "protect", "set"]
         pattern = Missing("branch, or a pattern such as release/**", "")
+        return self._offer("protection.set", repo, "new rule for branches", set_rule, (APPROVALS, pattern))
+
+    def of_check(self, repo: Repo, check: Check) -> list[Offer]:
+        name, verb = (
+            ("no longer required", "disable") if check.enabled else ("required from now on", "enable")
+        )
+        return _leaving(self._offer(f"check.{verb}", repo, name, ["repo", "checks", verb, check.name]))
+
+    def of_access(self, repo: Repo) -> list[Offer]:
+        missing = (ROLE, Missing(SOMEBODY, ""))
+        return self._offer("invite.create", repo, "invite somebody", ["repo", "collaborator", "add"], missing)
+
+    def of_person(self, repo: Repo, handle: str, what: str = "role") -> list[Offer]:
+        """Returns the actions that change or take away what a person has: their role, or an invitation."""
+        change = ["repo", "collaborator", "role", handle]
+        remove = ["repo", "collaborator", "remove", handle]
+        role = ROLE._replace(option="")
+        return _leaving(
+            [
+                *self._offer("collaborator.role", repo, "change the role", change, (role,)),
+                *self._offer("collaborator.remove", repo, f"take the {what} away", remove),
+            ]
+        )
+
+    def of_invited(self, repo: Repo, handle: str) -> list[Offer]:
+        return self.of_person(repo, handle, "invitation")
+
+    def of_webhook(self, repo: Repo, webhook: Webhook) -> list[Offer]:
+        name, flag = ("switch it off", "--inactive") if webhook.active else ("switch it on", "--active")
+        edit = ["repo", "webhook", "edit", webhook.id, flag]
         return [
-            *self._offer("repo.update", repo, "change the description", edit, (DESCRIPTION,)),
-            *self._offer("repo.update", repo, "change the default branch", edit, (DEFAULT_BRANCH,)),
-            *self._offer("invite.create", repo, "invite somebody", invite, (role, Missing(SOMEBODY, ""))),
-            *self._offer("protection.set", repo, "new rule for branches", set_rule, (APPROVALS, pattern)),
+            *_leaving(self._offer("webhook.edit", repo, name, edit)),
+            *self._offer("webhook.ping", repo, "send it a test", ["repo", "webhook", "ping", webhook.id]),
+            *_leaving(
+                self._offer("webhook.delete", repo, "delete it", ["repo", "webhook", "delete", webhook.id])
+            ),
         ]
 
     def of_rule(self, repo: Repo, rule: Protection) -> list[Offer]:
@@ -228,8 +288,9 @@ class PageActs:
             turn = "no longer" if is_on else "from now on"
             offers += self._offer("protection.set", repo, f"{turn}: {name}", words)
         words = ["repo", "protect", "clear", rule.pattern]
-        removal = self._offer("protection.clear", repo, "remove the rule", words)
-        return offers + [(name, act._replace(leaves=True)) for name, act in removal]
+        removal = _leaving(self._offer("protection.clear", repo, "remove the rule", words))
+        undo = [*set_rule, *_flags(rule)]
+        return offers + [(name, act._replace(undo=undo)) for name, act in removal]
 
     def _is_mine(self, written: Any) -> bool:
         return bool(self._account) and written.author.handle == self._account
@@ -262,6 +323,11 @@ TOGGLED = {
     "lock_writes": "nothing is written",
 }
 """The flags of a rule that a user turns on and off, each with what it means."""
+
+
+def _leaving(offers: Sequence[Offer]) -> list[Offer]:
+    """Returns the actions, after each of which the page is left."""
+    return [(name, act._replace(leaves=True)) for name, act in offers]
 
 
 def _option(flag: str) -> str:

@@ -1,5 +1,4 @@
-"""Pages of the line mode (the app as plain lines of text) about people's work on a repository. A page has
-lines to read, and numbered choices.
+"""Pages of the line mode (the app as plain lines of text) about people's work on a repository.
 
     Pages(read, now).proposals(repo)
 
@@ -9,36 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from localstore.core.errors import NotFound, SvcError
-from localstore.core.model.history import Compare
+from localstore.core.model.history import Blob, Compare
 from localstore.core.model.inbox import InboxItem
 from localstore.core.model.issue import Comment, Issue, IssueQuery
 from localstore.core.model.proposal import Proposal, ProposalQuery
-from localstore.core.model.protection import Protection
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from localstore.core.model.run import Run, state_of
 from localstore.core.model.thread import Thread
-from localstore.core.words import count, first_line, state_of_proposal
-from svc.flows.happened import Happened, list_happened
+from localstore.core.words import VERDICTS, count, first_line, state_of_proposal
+from svc.flows.happened import Happened, list_happened, name_place
 from svc.flows.inbox_words import describe, describe_event
-from svc.flows.place.rights import refusal
 from tui import contents, reads
 from tui.filters import WORDS, Filter, parse
 from tui.listed import ListedIssue, ListedProposal
-from tui.page_acts import Act, Offer, PageActs, says_merge
+from tui.page import Choice, Page, choices_of, page_of
+from tui.page_acts import PageActs, says_merge
 from tui.reads import Read
 from tui.screens.lists.inbox import SECTIONS, section_of
 from tui.screens.lists.signature import signature
-from tui.screens.proposal.words import conflict_way_out, merges_when, reasons, standing_of
-from tui.screens.settings import reads as settings_reads
-from tui.screens.settings.rule_words import in_words
-from tui.text import ago, safe
+from tui.screens.proposal.words import WAITS, conflict_way_out, merges_when, reasons, standing_of
+from tui.settings_pages import SettingsPages
+from tui.text import ago, lines_of, safe
 
-NO_FACTS: Mapping[str, str] = MappingProxyType({})
 OF_ISSUE = (
     "issue edit --add-label NAME",
     "issue edit --add-assignee @me",
@@ -49,52 +44,7 @@ OF_ISSUE = (
 OF_PROPOSAL = ("pr checks", "pr checkout", "pr edit --add-reviewer HANDLE", "pr edit --title TITLE")
 OF_REPO = ("issue create", "pr create", "log", "grep TEXT", "repo edit --description TEXT")
 OF_INBOX = ("inbox done --all", "inbox --all")
-OF_SETTINGS = ("repo rename NAME", "repo protect list", "repo webhook list", "repo checks list")
-WIDTH = 100  # columns of a text that somebody wrote
-
-
-class Choice(NamedTuple):
-    """One numbered line of a page. It can open another page, or do something. If both are None, it does
-    nothing."""
-
-    text: str
-    page: Callable[[], Page] | None = None
-    act: Act | None = None
-
-
-class Page(NamedTuple):
-    """A page of the line mode: a title, lines to read, and choices. `search`: returns the page for the text
-    that the user types after `/`. If it is None, the text filters the choices or, in a `text`, finds the next
-    line with it. `facts`: values for commands that are typed here, by name, such as the full name of the
-    repository and the number of the issue. `commands`: command lines that are of use here. `words`: words
-    of a search that take a value."""
-
-    title: str
-    lines: Sequence[str] = ()
-    choices: Sequence[Choice] = ()
-    search: Callable[[str], Page] | None = None
-    text: bool = False
-    facts: Mapping[str, str] = NO_FACTS
-    commands: Sequence[str] = ()
-    words: Sequence[str] = ()
-
-
-def page_of(
-    repo: Repo,
-    title: str,
-    lines: Sequence[str] = (),
-    choices: Sequence[Choice] = (),
-    search: Callable[[str], Page] | None = None,
-    *,
-    text: bool = False,
-    commands: Sequence[str] = (),
-    words: Sequence[str] = (),
-    **more: str,
-) -> Page:
-    """Returns a page about a repository, to which the commands that are typed there belong. `more`: its facts
-    other than the repository."""
-    facts = {"repo": repo.full_name, **more}
-    return Page(title, lines, choices, search, text, facts, commands, words)
+QUOTED = 12  # lines of code that a thread shows
 
 
 class Pages:
@@ -103,6 +53,7 @@ class Pages:
 
     def __init__(self, read: Callable[[Read[Any]], Any], now: Callable[[], float], account: str = "") -> None:
         self._read, self._now, self._acts = read, now, PageActs(account)
+        self._settings = SettingsPages(read, self._acts)
 
     def of(self, repo: Repo, seal: str | None) -> list[Choice]:
         """Returns the choices for the parts of a repository other than its files."""
@@ -113,7 +64,7 @@ class Pages:
             Choice("releases", lambda: self.releases(repo)),
             Choice("security", lambda: self.security(repo)),
             Choice("insights", lambda: self.insights(repo, seal)),
-            Choice("settings", lambda: self.settings(repo)),
+            Choice("settings", lambda: self._settings.settings(repo)),
         ]
 
     # --- issues and proposals
@@ -136,7 +87,7 @@ class Pages:
             filters,
             choices,
             partial(self.issues, repo),
-            _choices_of(self._acts.of_issues(repo)),
+            choices_of(self._acts.of_issues(repo)),
             open_of=_count_open(issues),
         )
 
@@ -154,7 +105,7 @@ class Pages:
             repo,
             f"#{number} {safe(issue.title)}",
             lines,
-            _choices_of(offers),
+            choices_of(offers),
             text=True,
             issue=str(number),
             commands=OF_ISSUE if offers else (),
@@ -185,7 +136,7 @@ class Pages:
         choices = [
             Choice(
                 f"#{proposal.number} {state_of_proposal(proposal.state, proposal.draft)}  "
-                f"{safe(proposal.title)}  {_waits(proposal)}{_checks(proposal)}  "
+                f"{safe(proposal.title)}  {_standing(proposal)}  "
                 f"{_who(proposal)} {self._ago(proposal.updated_at)}",
                 partial(self.proposal, repo, proposal.number),
             )
@@ -210,8 +161,8 @@ class Pages:
             f"{safe(proposal.head)} into {safe(proposal.base)}",
             *_list_names("labels", (label.name for label in proposal.labels)),
             *_list_names("assigned", (_handle(actor) for actor in proposal.assignees)),
-            *([merges_when(proposal)] if proposal.auto_merge else []),
-            *_list_names("blocked by", reasons(proposal)),
+            *([merges_when(proposal).removeprefix(WAITS).strip()] if proposal.auto_merge else []),
+            *_says_whether_it_merges(proposal),
             *_list_names("conflicts in", proposal.conflicts),
             *([conflict_way_out(proposal)] if proposal.conflicts else []),
             *_text(proposal.body),
@@ -225,14 +176,14 @@ class Pages:
         choices = [Choice("changed lines", partial(self._changes, repo, proposal))]
         choices += [
             Choice(
-                f"thread on {safe(thread.path)}:{thread.start}, {thread.state}, {_comments(thread)}, "
+                f"thread on {safe(name_place(thread))}, {_state(thread)}, {_comments(thread)}, "
                 f"{_who(thread)}: {safe(first_line(thread.comments[0].body)) if thread.comments else ''}",
                 partial(self._thread, repo, proposal, thread.id),
             )
             for thread in threads
         ]
         offers = self._acts.of_proposal(repo, proposal, partial(self._label_names, repo))
-        choices += _choices_of(offers)
+        choices += choices_of(offers)
         if self._acts.may_merge(repo, proposal):
             choices.append(Choice("merge", partial(self._merge, repo, number)))
         return page_of(
@@ -252,7 +203,7 @@ class Pages:
         if not self._acts.may_merge(repo, proposal):
             state = state_of_proposal(proposal.state, proposal.draft)
             return page_of(repo, f"merge of #{number}", [f"#{number} is {state}"], pr=str(number))
-        offers = _choices_of(self._acts.of_merge(repo, proposal))
+        offers = choices_of(self._acts.of_merge(repo, proposal))
         way_out = [conflict_way_out(proposal)] if proposal.merge_state == "conflicts" else []
         lines = [*says_merge(proposal), *way_out]
         return page_of(
@@ -264,9 +215,10 @@ class Pages:
         timeline = self._read(contents.timeline(repo.id, proposal.number))
         talk = self._events(list_happened(timeline, proposal, threads))
         for review in self._read(contents.reviews(repo.id, proposal.number)):
-            text = f": {safe(review.body)}" if review.body else ""
-            verdict = review.verdict.replace("_", " ")
-            talk.append((review.created_at, [f"review by {_handle(review.reviewer)}: {verdict}{text}"]))
+            verdict = VERDICTS.get(review.verdict, review.verdict.replace("_", " "))
+            head = f"{_handle(review.reviewer)} {verdict} {self._ago(review.created_at)}"
+            text = _text(review.body)
+            talk.append((review.created_at, [f"{head}:" if text else head, *text]))
         for comment in self._read(contents.comments(repo.id, proposal.number)):
             talk.append((comment.created_at, self._comments([comment])))
         return _in_order(talk)
@@ -287,7 +239,7 @@ class Pages:
             repo,
             f"#{proposal.number}, {count(len(compare.files), 'file')}",
             changed_lines(compare),
-            _choices_of(self._acts.of_changes(repo, proposal, compare.files)),
+            choices_of(self._acts.of_changes(repo, proposal, compare.files)),
             text=True,
             pr=str(proposal.number),
         )
@@ -299,7 +251,8 @@ class Pages:
             return page_of(repo, "thread", ["it is no longer there"], pr=str(proposal.number))
         suggestion = thread.suggestion
         lines = [
-            f"{thread.state}, on {safe(thread.path)}, lines {thread.start}-{thread.end}, {thread.side} side",
+            f"{_state(thread)}, on {_lines_in_words(thread)}",
+            *self._lines_of(repo, thread),
             *self._comments(thread.comments),
             *(["suggested lines:", *_code(suggestion.text)] if suggestion is not None else []),
         ]
@@ -307,11 +260,22 @@ class Pages:
             repo,
             f"thread by {_who(thread)}",
             lines,
-            _choices_of(self._acts.of_thread(repo, proposal, thread)),
+            choices_of(self._acts.of_thread(repo, proposal, thread)),
             text=True,
             pr=str(proposal.number),
             commands=[f"pr apply {proposal.number} {safe(id)}"] if suggestion is not None else (),
         )
+
+    def _lines_of(self, repo: Repo, thread: Thread) -> list[str]:
+        """Returns the first lines of the code that a thread is about, with their numbers."""
+        at = thread.place or thread
+        try:
+            blob: Blob = self._read(contents.file(repo.id, at.seal_id, at.path))
+        except SvcError:  # no longer readable; what was said about it still is
+            return []
+        lines = lines_of(blob.content or "") if blob.encoding == "utf-8" else []
+        numbered = [*enumerate(lines, 1)][at.start - 1 : min(at.end, at.start + QUOTED - 1)]
+        return [f"line {number}:  {safe(line)}" for number, line in numbered]
 
     # --- runs and releases
 
@@ -342,7 +306,7 @@ class Pages:
             repo,
             f"run of {safe(run.name)}",
             lines,
-            _choices_of(self._acts.of_run(repo, run)),
+            choices_of(self._acts.of_run(repo, run)),
             text=True,
             run=run.id,
         )
@@ -393,74 +357,6 @@ class Pages:
             repo, f"Insights: {len(dependencies)} dependencies, {len(dependents)} dependents", lines
         )
 
-    def settings(self, repo: Repo) -> Page:
-        """Returns the page with the settings of a repository. The user changes those that are not among the
-        choices with commands, which are typed after `:`."""
-        now: Repo = self._read(reads.repo(repo.id))
-        rules: list[Protection] = self._read(contents.protections(now.id))
-        lines = [
-            "General",
-            f"  description: {safe(now.description) or 'none'}",
-            f"  default branch: {safe(now.default_branch)}",
-            f"  name: {safe(now.name)}",
-            "Listing",
-            *(
-                f"  {safe(entry.name)}, {safe(entry.category or 'no category')}, "
-                f"{len(entry.screenshots)} pictures"
-                for entry in self._read(contents.listing(now.id))
-            ),
-            "Access",
-            *self._access(now),
-            "Automation",
-            *(
-                f"  webhook {safe(webhook.url)}: {'active' if webhook.active else 'off'}, "
-                f"{', '.join(webhook.events)}"
-                for webhook in self._read_allowed(now, "webhook.list", settings_reads.webhooks(now.id))
-            ),
-            "Checks",
-            *(
-                f"  {safe(check.name)}: {'required' if check.enabled else 'not required'}"
-                for check in self._read(contents.checks(now.id))
-            ),
-            "Lifecycle",
-            f"  visibility: {now.visibility}",
-            f"  archived: {'yes' if now.archived else 'no'}",
-        ]
-        choices = [
-            Choice(
-                f"rule for branches {safe(rule.pattern)}: {in_words(rule)}",
-                partial(self._rule, now, rule.pattern),
-            )
-            for rule in rules
-        ]
-        choices += _choices_of(self._acts.of_settings(now))
-        title = f"Settings of {safe(now.full_name)}"
-        return page_of(now, title, lines, choices, text=True, commands=OF_SETTINGS)
-
-    def _rule(self, repo: Repo, pattern: str) -> Page:
-        """Returns the page of the rule for the branches that match a pattern."""
-        rules: list[Protection] = self._read(contents.protections(repo.id))
-        rule = next((rule for rule in rules if rule.pattern == pattern), None)
-        title = f"rule for branches {safe(pattern)}"
-        if rule is None:
-            return page_of(repo, title, ["there is no such rule any more"])
-        lines = [f"a branch that matches it: {in_words(rule)}"]
-        choices = _choices_of(self._acts.of_rule(repo, rule))
-        return page_of(repo, title, lines, choices, text=True, pattern=pattern)
-
-    def _access(self, repo: Repo) -> list[str]:
-        people = self._read_allowed(repo, "collaborator.list", contents.collaborators(repo.id))
-        invited = self._read_allowed(repo, "invite.list", contents.invites(repo.id))
-        lines = [f"  {_handle(person.account)}: {person.role}" for person in people]
-        return lines + [
-            f"  {_handle(invite.account)}: invited as {invite.role}"
-            for invite in invited
-            if invite.state == "pending"
-        ]
-
-    def _read_allowed(self, repo: Repo, operation: str, read: Read[Any]) -> Any:
-        return [] if refusal(operation, repo) else self._read(read)
-
     def name_inbox(self) -> str:
         """Returns the text of the choice that opens the inbox: how much is in it, and needs the account."""
         try:
@@ -501,7 +397,7 @@ class Pages:
         """Returns the page that a row of the inbox is about, with what can be done to the row."""
         subject = item.subject
         repo = full_names.get(item.repo.full_name if item.repo is not None else "")
-        offers = _choices_of(self._acts.of_inbox_item(item))
+        offers = choices_of(self._acts.of_inbox_item(item))
         if repo is None or subject.number is None:
             lines = [self._inbox_row(item)]
             return Page(safe(describe(item)), lines, offers, text=True, commands=OF_INBOX)
@@ -523,7 +419,9 @@ class Pages:
 
 def _count_inbox(items: Sequence[InboxItem]) -> str:
     needs = sum(section_of(item) == SECTIONS[0] for item in items)
-    return f"Inbox, {len(items)}, {needs} need you"
+    if not items:
+        return "Inbox, nothing"
+    return f"Inbox, {count(len(items), 'row')}, {needs or 'none'} need{'s' if needs == 1 else ''} you"
 
 
 def _filter_page(
@@ -587,16 +485,37 @@ def _plain(text: str, role: str) -> str:
     return text.replace("−", "-") if role == "bad" else text
 
 
-def _choices_of(offers: Iterable[Offer]) -> list[Choice]:
-    return [Choice(words, act=act) for words, act in offers]
-
-
 def _who(written: Any) -> str:
     return _handle(written.author)
 
 
 def _comments(thread: Thread) -> str:
     return count(len(thread.comments), "comment")
+
+
+def _says_whether_it_merges(proposal: Proposal) -> list[str]:
+    if proposal.state != "open" or proposal.draft:
+        return []
+    why = reasons(proposal)
+    if not why and not proposal.conflicts and proposal.auto_merge is None:
+        return ["it can be merged"]
+    return [f"it cannot be merged yet: {reason}" for reason in why]
+
+
+def _state(thread: Thread) -> str:
+    """Returns the state of a thread in words, and what happened to its lines since."""
+    at = thread.place
+    since = "no longer in the newest version" if at is None else {"same": "", "moved": ""}.get(at.how, at.how)
+    drafted = "waits for your review" if thread.draft else ""
+    return ", ".join(filter(None, (thread.state, since, drafted)))
+
+
+def _lines_in_words(thread: Thread) -> str:
+    """Returns the lines that a thread is about in words, such as `lines 3 to 7 of src/main.py`."""
+    at = thread.place or thread
+    lines = f"line {at.start}" if at.start == at.end else f"lines {at.start} to {at.end}"
+    old = ", before the change" if thread.side == "old" else ""
+    return f"{lines} of {safe(at.path)}{old}"
 
 
 def _handle(actor: Any) -> str:
@@ -608,18 +527,15 @@ def _labels(issue: ListedIssue) -> str:
     return f"labels {names}  " if names else ""
 
 
-def _waits(proposal: ListedProposal) -> str:
+def _standing(proposal: ListedProposal) -> str:
+    """Returns what a proposal waits for, and how its checks are."""
     standing = standing_of(proposal, "") if not proposal.draft else None
-    return f"{standing.words.partition(' ')[2]}, " if standing is not None else ""
-
-
-def _checks(proposal: ListedProposal) -> str:
+    waits = standing.words.partition(" ")[2] if standing is not None else ""
     rollup = proposal.checks
-    if not rollup.total:
-        return "no checks"
-    return f"{rollup.passed} of {rollup.total} checks passed" + (
-        f", {rollup.failed} failed" if rollup.failed else ""
-    )
+    checks = f"{rollup.passed} of {rollup.total} checks passed" if rollup.total else "no checks"
+    if rollup.failed and "failed" not in waits:
+        checks += f", {rollup.failed} failed"
+    return f"{waits}, {checks}" if waits else checks
 
 
 def _outcome(run: Run) -> str:
@@ -636,6 +552,5 @@ def _list_names(what: str, names: Iterable[str]) -> list[str]:
 
 
 def _text(text: str) -> list[str]:
-    from tui.text import wrap
-
-    return [f"  {line}" for line in wrap(text, WIDTH)] if text.strip() else []
+    lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
+    return [f"  {safe(line)}" for line in lines] if text.strip() else []

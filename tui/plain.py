@@ -2,8 +2,8 @@
 
     svc tui --plain          also if TERM is dumb or a stream is not a terminal
 
-The user types a number or the first words of a choice, `?` for a list of what else can be typed, or `q` to
-quit. In a pipe the lines are a script."""
+The user types a number or words of a choice, `?` for a list of what else can be typed, or `q` to quit. A
+terminal shows a long page in parts. In a pipe the lines are a script, and a page is printed whole."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
-from typing import NamedTuple, TextIO, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar
 
 from localstore.core.errors import EXIT_INTERRUPTED, SvcError
 from localstore.core.model.history import SealSummary
@@ -24,52 +24,60 @@ from svc.flows.git.address import git_address
 from tui import contents, reads
 from tui.client import Client, sentence
 from tui.commands import Commands
+from tui.page import Choice, Page, page_of
 from tui.page_acts import Act, Missing
-from tui.pages import OF_REPO, Choice, Page, Pages, changed_lines, page_of
+from tui.pages import OF_REPO, Pages, changed_lines
 from tui.reads import Read
 from tui.screens.code.words import counts, describe_listing
 from tui.text import ago, lines_of, safe
 from tui.typed_lines import Speech, TypedLines
 
+if TYPE_CHECKING:
+    from tui.screens.code.find_text import SealTexts
+
 T = TypeVar("T")
 
-PAGE = 20  # choices or lines printed at once
-HINT = "r refresh, /word filter, :command, ? help, q quit"
-IN_TEXT = HINT.replace("filter", "find")
-NAME = 40  # characters of the page that `b` goes back to
+PAGE = 20  # rows that a terminal shows at once, or more if it is higher
+PROMPT = 4  # rows of a terminal that stay free for the question and the answer
+LISTED = 20  # choices that a message lists
+FIRST = "type a number or words of a choice; ? lists all that can be typed, q quits"
 QUITS = ("q", ":q", "quit", "exit")
 FIRST_PAGE = "this is the first page; q quits"
 COMPARED = 2000  # lines of a page of which only the new ones are printed after a change
+NAME_END = re.compile(r"[,:]")  # what ends the name of a row
 AGE = re.compile(r"just now|\b\d+ \w+ ago")
-TEXT = (Missing("text to search for", ""),)
+TEXT = Missing("text to search for, in upper or lower case", "")
 CHANGED, AGAIN, BACK = "changed", "again", "back"
 
 
 @dataclass
 class Visit:
     """A page that is open. `make`: makes it. `filter`: the text that the user typed after `/` last. `start`:
-    the first line that was printed last. `before`: what the page said before something was changed; only what
-    is new is printed then. `name`: how the page is called."""
+    the first line that was printed last. `end`: the line after those. `before`: what the page said before
+    something was changed; only what is new is printed then. `name`: how the page is called. `printed`:
+    what it said when it was made last, and `is_text` whether that was a text. `returns`: the user comes back
+    to it and has read all of it."""
 
     make: Callable[[], Page]
     filter: str = ""
     start: int = 0
+    end: int = 0
     before: Sequence[str] | None = None
     name: str = ""
+    printed: Sequence[str] = ()
+    is_text: bool = False
+    returns: bool = False
 
 
 class Printed(NamedTuple):
     """What is printed of a page. `choices`: those that are left by the filter. `lines`: the lines, with the
-    numbered choices. `texts`: the same without numbers."""
+    numbered choices. `texts`: what a change is told by: the same, in a long list without the numbers,
+    because they are others for all rows below a new one."""
 
     page: Page
     choices: Sequence[Choice]
     lines: Sequence[str]
     texts: Sequence[str]
-
-    def after(self, start: int) -> int:
-        """Returns how many lines follow those that are printed from `start` on."""
-        return len(self.lines) - start - PAGE
 
 
 class LineMode:
@@ -93,6 +101,8 @@ class LineMode:
         self._pages = Pages(self._read, now, client.account)
         self._repos: dict[str, Repo] = {}  # those whose pages were opened, by full name
         self._visits: list[Visit] = []
+        self._greeting = FIRST
+        self._texts: dict[str, SealTexts] = {}  # what was searched last, by seal
 
     def run(self) -> int:
         """Returns the exit code. For a script it says whether every line was understood and carried out."""
@@ -113,14 +123,22 @@ class LineMode:
                 self._speech.fail(sentence(error))
                 visits.pop()
                 continue
+            if not visit.name:
+                visit.start = page.start
             visit.name = page.title
             answer = self._visit(page, visit)
             if answer is None:
                 return
             if answer == BACK:
                 visits.pop()
+                self._return_to(visits[-1])
             elif callable(answer):
                 visits.append(Visit(answer))
+
+    def _return_to(self, visit: Visit) -> None:
+        """Let the page of a visit print only what is new, and its choices, if it is a text that was read."""
+        if visit.is_text and visit.end >= len(visit.printed):
+            visit.before, visit.returns = visit.printed, True
 
     def home(self) -> Page:
         repos = self._read(reads.repos(self._client.account, self._folder))
@@ -139,7 +157,8 @@ class LineMode:
         """Returns the page of repositories that the account may see but has no role in. `own_ids`: the ids of
         those in which it has a role."""
         repos = [repo for repo in self._read(reads.visible_repos()) if repo.id not in own_ids]
-        return Page(f"Other repositories {len(repos)}", (), self._list_repos(repos))
+        lines = [] if repos else ["there are no others that you may read"]
+        return Page(f"Other repositories {len(repos)}", lines, self._list_repos(repos))
 
     def _list_repos(self, repos: list[Repo]) -> list[Choice]:
         return [
@@ -164,7 +183,9 @@ class LineMode:
                 Choice("files", lambda: self.folder(repo, seal, "")),
                 Choice("history", lambda: self.history(repo)),
                 *self._pages.of(repo, seal),
-                Choice("search in the texts of all files", act=Act(["grep", "--repo", repo.full_name], TEXT)),
+                Choice(
+                    "search in the texts of all files", asks=TEXT, page_for=partial(self._search, repo, seal)
+                ),
             ],
             commands=OF_REPO,
         )
@@ -214,7 +235,34 @@ class LineMode:
         title = f"{safe(prefix) or 'files'} with {safe(text)}, {len(choices)}"
         return page_of(repo, title, [] if choices else ["no path has it; / lists all"], choices)
 
-    def file(self, repo: Repo, seal: str, path: str) -> Page:
+    def _search(self, repo: Repo, seal: str, words: str) -> Page:
+        """Returns the page of the lines that contain the words, in all files of a seal."""
+        from tui.screens.code.find_text import HITS, find, read_texts
+
+        if seal not in self._texts:
+            self._texts = {seal: read_texts(self._client.api, repo, seal, lambda: True)}
+        texts = self._texts[seal]
+        hits = find(texts.files, words)
+        lines = [] if hits else ["no line has it"]
+        if len(hits) == HITS:
+            lines.append(f"only the first {HITS} lines; type more of the text")
+        if texts.large:
+            lines.append(f"not searched: {count(texts.large, 'large file')}")
+        if not texts.is_whole:
+            lines.append(
+                "not all files were searched, because they are too large together; :grep searches all"
+            )
+        choices = [
+            Choice(
+                f"{safe(hit.path)} line {hit.line}: {safe(hit.text.strip())}",
+                partial(self.file, repo, seal, hit.path, hit.line),
+            )
+            for hit in hits
+        ]
+        title = f"{count(len(hits), 'line')} with {safe(words)}"
+        return page_of(repo, title, lines, choices, partial(self._search, repo, seal))
+
+    def file(self, repo: Repo, seal: str, path: str, line: int = 1) -> Page:
         blob = self._read(contents.file(repo.id, seal, path))
         if blob.encoding != "utf-8" or blob.content is None:
             return page_of(repo, safe(path), [f"{blob.size:,} bytes, not text"])
@@ -225,7 +273,7 @@ class LineMode:
             [safe(line) for line in lines],
             text=True,
             commands=[safe(f"{name} {shlex.quote(path)}") for name in ("blame", "log")],
-        )
+        )._replace(start=line - 1)
 
     def history(self, repo: Repo) -> Page:
         seals = self._read(contents.history(repo.id, repo.default_branch, None))
@@ -260,6 +308,9 @@ class LineMode:
         quit."""
         printed = self._show(page, visit)
         while True:
+            if self._greeting:
+                self._say(self._greeting)
+                self._greeting = ""
             self._say(self._hint(printed, visit))
             typed = self._speech.read()
             word = typed.strip() if typed is not None else "q"
@@ -288,28 +339,36 @@ class LineMode:
         choice = self._find_choice(word, printed.choices) if numbered is None else None
         if choice is None or choice.page is not None:
             return numbered if choice is None else choice.page
+        if choice.asks is not None and choice.page_for is not None:
+            text = self._lines.ask(choice.asks)
+            return partial(choice.page_for, text.strip()) if text and text.strip() else None
         if choice.act is None:
             self._speech.fail("there is nothing to open")
         elif self._lines.do(choice.act):
-            visit.before = printed.texts
-            return BACK if choice.act.leaves and len(self._visits) > 1 else CHANGED
+            leaves = choice.act.leaves and len(self._visits) > 1
+            over = self._visits[-2] if leaves else visit
+            over.before = over.printed
+            return BACK if leaves else CHANGED
         return None
 
     def _hint(self, printed: Printed, visit: Visit) -> str:
         """Returns the line that says what can be typed: how to read on, to choose, and to go back."""
         page, choices, total = printed.page, printed.choices, len(printed.lines)
-        more, words = printed.after(visit.start), list[str]()
-        if more > 0:
-            last = visit.start + PAGE
-            words.append(f"lines {visit.start + 1} to {last} of {total}, enter reads on")
-        if choices and page.text and more > 0:
-            words.append(f"{count(len(choices), 'choice')} at the end, ? lists them")
+        words, helps = list[str](), "? help"
+        if visit.end < total:
+            words.append(f"lines {visit.start + 1} to {visit.end} of {total}, enter reads on")
+        if choices and page.text and visit.end < total:
+            helps = f"? lists {count(len(choices), 'choice')}"
         elif choices:
             words.append(f"1 to {len(choices)}" if len(choices) > 1 else "1")
+        if visit.filter and not page.text:
+            words.append("/ lists all")
         if len(self._visits) > 1:
-            before = self._visits[-2].name.partition(", ")[0]
-            words.append(f"b back to {safe(before if len(before) <= NAME else before[: NAME - 1] + '…')}")
-        return "; ".join([*words, IN_TEXT if page.text else HINT])
+            words.append("b back")
+        if visit.returns:
+            visit.returns = False
+            words.append("r reads all")
+        return ", ".join([*words, helps])
 
     def _find_number(self, word: str, page: Page) -> Callable[[], Page] | None:
         """Returns what opens the issue or proposal with the number that was typed, such as `#12`."""
@@ -318,8 +377,8 @@ class LineMode:
         return partial(self._pages.open_number, repo, number) if repo is not None and number else None
 
     def _find_choice(self, word: str, choices: Sequence[Choice]) -> Choice | None:
-        """Returns the choice that the user means, by its number or its first words. If there is none, or more
-        than one, says what can be chosen."""
+        """Returns the choice that the user means: by its number, by its first words or, if it does nothing at
+        once, by other words of it. If there is none, or more than one, says what can be chosen."""
         number = whole_number(word)
         if number is not None and 0 < number <= len(choices):
             return choices[number - 1]
@@ -328,17 +387,19 @@ class LineMode:
         begun = (
             [place for place, text in enumerate(texts) if text.startswith(sought)] if number is None else []
         )
-        exact = [place for place in begun if texts[place].partition(",")[0] == sought]
-        if len(exact or begun) == 1:
-            return choices[(exact or begun)[0]]
-        if begun:
-            self._speech.fail(f"{safe(word)} begins {len(begun)} choices; type more of one, or its number:")
-            for place in begun[:PAGE]:
+        exact = [place for place in begun if NAME_END.split(texts[place])[0] == sought]
+        meant = exact or begun or ([] if number is not None else _places_with(sought, choices))
+        if len(meant) == 1:
+            return choices[meant[0]]
+        if meant:
+            how = "begins" if begun else "is in"
+            self._speech.fail(f"{safe(word)} {how} {len(meant)} choices; type more of one, or its number:")
+            for place in meant[:LISTED]:
                 self._say(f"{place + 1:>4} {choices[place].text}")
             return None
         first = word.partition(" ")[0]
         is_command = self._commands is not None and first in self._commands.first_words
-        offered = f"a number{_up_to(len(choices))}, or first words of a choice" if choices else "b goes back"
+        offered = f"a number{_up_to(len(choices))}, or words of a choice" if choices else "b goes back"
         runs = f"; :{safe(word)} runs the command" if is_command else ""
         self._speech.fail(f"{safe(word)} is none of the choices: {offered}; ? lists what can be typed{runs}")
         return None
@@ -349,24 +410,29 @@ class LineMode:
         if visit.filter and not page.text:
             page, choices = self._filter_page(page, visit)
         numbered = [f"{number:>4} {choice.text}" for number, choice in enumerate(choices, 1)]
-        texts = [*page.lines, *(choice.text for choice in choices)]
-        printed = Printed(page, choices, [*page.lines, *numbered], texts)
+        lines = [*page.lines, *numbered]
+        texts = lines if page.search is None else [*page.lines, *(choice.text for choice in choices)]
+        visit.printed, printed = texts, Printed(page, choices, lines, texts)
+        visit.is_text = page.text
         self._say(page.title)
         if visit.before is not None:
-            for place in _new_places(visit.before, texts):
-                self._say(printed.lines[place])
-            visit.before = None
+            places = {*_new_places(visit.before, texts)}
+            if visit.returns:
+                places |= {*range(len(page.lines), len(lines))}
+            for place in sorted(places):
+                self._say(lines[place])
+            visit.before, visit.end = None, len(lines)
         else:
             visit.start = min(visit.start, max(0, len(texts) - 1))
-            self._print(printed.lines, visit)
+            self._print(lines, visit)
         return printed
 
     def _read_on(self, word: str, printed: Printed, visit: Visit) -> bool:
         """Print what the user wants to read of the page: the next lines, those from a line on, or what can be
         typed. Returns False if the word asks for nothing of that."""
         lines, number = printed.lines, whole_number(word)
-        if not word and printed.after(visit.start) > 0:
-            visit.start += PAGE
+        if not word and visit.end < len(lines):
+            visit.start = visit.end
             self._print(lines, visit)
         elif not word:
             self._say("that was all of it")
@@ -383,23 +449,31 @@ class LineMode:
         return True
 
     def _print(self, lines: Sequence[str], visit: Visit) -> None:
-        """Print the lines from where the visit is."""
+        """Print the lines from where the visit is: on a terminal as many as it shows at once, otherwise
+        all."""
+        room = self._speech.height - PROMPT
+        room = max(PAGE, room) if self._speech.person else 0
         if visit.start:
             self._say(f"line {visit.start + 1} of {len(lines)}:")
-        for line in lines[visit.start : visit.start + PAGE]:
+        visit.end, used = visit.start, 0
+        for line in lines[visit.start :]:
+            used += self._speech.count_rows(line)
+            if room and used > room and visit.end > visit.start:
+                return
             self._say(line)
+            visit.end += 1
 
     def _help(self, printed: Printed, visit: Visit) -> list[str]:
         """Returns lines that say what can be typed on a page."""
         page, choices = printed.page, printed.choices
         lines = ["what can be typed here:"]
         if choices:
-            lines.append(f"a number{_up_to(len(choices))}, or first words: open that choice, or do it")
+            lines.append(f"a number{_up_to(len(choices))}, or words of a choice: open it, or do it")
             lines += [line for line in printed.lines[-len(choices) :] if page.text]
         elif page.text and printed.lines:
             lines.append(f"a number{_up_to(len(printed.lines))}: read from that line")
-        if printed.after(visit.start) > 0:
-            lines.append(f"enter: the next {PAGE} lines")
+        if visit.end < len(printed.lines):
+            lines.append("enter: the next lines")
         if page.text:
             lines.append("/word: read from the next line with that word; / alone: the same word again")
         else:
@@ -408,7 +482,9 @@ class LineMode:
             lines.append(f"/word: only the choices with that word{takes}; / alone: all")
         if page.facts.get("repo", "") in self._repos:
             lines.append("#12: the issue or proposal with that number")
-        lines += ["b: back to the page before", "r: ask the server, and read from the beginning"]
+        if len(self._visits) > 1:
+            lines.append(f"b: back to {safe(self._visits[-2].name)}")
+        lines.append("r: ask the server, and read from the beginning")
         numbers = [f"#{page.facts[name]}" for name in ("issue", "pr") if name in page.facts]
         about = " and ".join([*numbers, *([page.facts["repo"]] if "repo" in page.facts else [])])
         filled = f"; {safe(about)} may be left out" if about and self._commands is not None else ""
@@ -476,6 +552,19 @@ def ago_seconds(seconds: float) -> str:
     return "just now"
 
 
+def _places_with(sought: str, choices: Sequence[Choice]) -> list[int]:
+    """Returns the places of the choices that have these words in their name or, if none has, in the rest of
+    their text. Those that would do something at once are left out: only their first words choose them."""
+    words = re.compile(rf"(?<!\w){re.escape(sought)}(?!\w)")
+    texts = {
+        place: choice.text.casefold()
+        for place, choice in enumerate(choices)
+        if choice.page or choice.asks or (choice.act and choice.act.missing)
+    }
+    named = [place for place, text in texts.items() if words.search(NAME_END.split(text)[0])]
+    return named or [place for place, text in texts.items() if words.search(text)]
+
+
 def _up_to(last: int) -> str:
     return f" from 1 to {last}" if last > 1 else ", which is 1"
 
@@ -484,7 +573,7 @@ def _new_places(before: Sequence[str], after: Sequence[str]) -> list[int]:
     """Returns the places of the lines of a page that it did not have before, apart from ages. Returns the
     first lines if it is too long to compare."""
     if max(len(before), len(after)) > COMPARED:
-        return [*range(min(PAGE, len(after)))]
+        return [*range(min(LISTED, len(after)))]
     old, new = ([AGE.sub("", line) for line in lines] for lines in (before, after))
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return [place for tag, _, _, start, end in blocks if tag != "equal" for place in range(start, end)]

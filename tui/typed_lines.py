@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ from svc.console.output import LINES
 from tui.client import sentence
 from tui.commands import SEAL, Commands, Parameter, known_values, missing, parse_values, words_of
 from tui.page_acts import Act, Missing
-from tui.text import safe
+from tui.text import hang, safe
 from tui.wording import in_app
 
 YES = ("y", "yes")
@@ -42,8 +43,23 @@ class Speech:
         self._in, self.out, self.failed = source, out, False
         self.person = source.isatty() and out.isatty()
 
+    @property
+    def height(self) -> int:
+        """How many rows the terminal has."""
+        return shutil.get_terminal_size().lines
+
     def say(self, text: str) -> None:
-        print(safe(text), file=self.out, flush=True)
+        print("\n".join(self._rows(text)), file=self.out, flush=True)
+
+    def count_rows(self, text: str) -> int:
+        return len(self._rows(text))
+
+    def _rows(self, text: str) -> list[str]:
+        """Returns a line as it is printed. On a terminal it is wrapped between words, because the terminal
+        itself would wrap it within them."""
+        if not self.out.isatty():
+            return [safe(text)]
+        return hang(text, shutil.get_terminal_size().columns)
 
     def fail(self, text: str) -> None:
         self.failed = True
@@ -150,7 +166,11 @@ class TypedLines:
                 words.append(f"{needed.option}={text}")
             elif text.strip():
                 arguments.append(text.strip())
-        return self.run([*words, "--", *arguments] if arguments else words)
+        if not self.run([*words, "--", *arguments] if arguments else words):
+            return False
+        if act.undo:
+            self._speech.say(f"to undo that, type :{shlex.join(act.undo)}")
+        return True
 
     def ask(self, needed: Missing) -> str | None:
         """Returns the text that the user types. Returns None if they leave it, or if the input ends."""
@@ -162,7 +182,8 @@ class TypedLines:
             self._speech.say(sentence(error))
             names = []
         listed = not all(name.isdigit() for name in names)
-        self._speech.say(f"{needed.words}:" if listed or not names else f"{needed.words}, {_range(names)}:")
+        words = needed.words if listed or not names else f"{needed.words}, {_range(names)}"
+        self._speech.say(f"{words}; an empty line leaves it:" if needed.required else f"{words}:")
         for number, name in enumerate(names[:MANY] if listed else (), 1):
             self._speech.say(f"{number:>4} {name}")
         if listed and len(names) > MANY:

@@ -180,8 +180,7 @@ def _say(group: Sequence[TimelineItem], people: Mapping[str, str], thread: Threa
     data = item.data
     handles = [_name_person(event, people) for event in group]
     names = [str(event.data.get("name", "?")) for event in group]
-    at = (thread.place or thread) if thread is not None else None
-    where = f" on {at.path}:{at.start}" if at is not None else ""
+    where = f" on {name_place(thread)}" if thread is not None else ""
     way, reason = str(data.get("strategy", "")).replace("_", "-"), str(data.get("reason", ""))
     return template.format(
         seal=str(data.get("seal", ""))[:SEAL],
@@ -198,6 +197,13 @@ def _say(group: Sequence[TimelineItem], people: Mapping[str, str], thread: Threa
         dropped=_DROPPED.get(reason, reason.replace("_", " ")),
         merging=f" by merging #{data['proposal']}" if "proposal" in data else "",
     )
+
+
+def name_place(thread: Thread) -> str:
+    """Return the lines that a thread is about, such as `src/main.py:3-7`: where they are in the newest
+    version or, if it does not have them, where they were."""
+    at = thread.place or thread
+    return f"{at.path}:{at.start}" + (f"-{at.end}" if at.end != at.start else "")
 
 
 def _name_person(item: TimelineItem, people: Mapping[str, str]) -> str:

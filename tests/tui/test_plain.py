@@ -14,11 +14,13 @@ import pytest
 
 from localstore.core.errors import NotFound
 from localstore.core.model.history import ChangedFile
+from tests.svc.cmd.test_commands import on_a_terminal
 from tests.svc.conftest import Answer, Svc
 from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import project
+from tui.page import Choice, Page
 from tui.page_acts import NOTE, Act
-from tui.pages import Choice, Page, changed_lines
+from tui.pages import changed_lines
 from tui.plain import LineMode, Visit
 from tui.reads import Read
 
@@ -49,8 +51,9 @@ def test_history_and_what_a_seal_changed(project: str, typed) -> None:  # type: 
 
 def test_a_filter_leaves_what_matches(project: str, typed) -> None:  # type: ignore[no-untyped-def]
     out = typed("1", "1", "/readme", "q").out
-    assert out.split("/word filter")[-2].count("\n   1 README.md") == 1
-    assert "src/" not in out.split("/word filter")[-2]
+    filtered = out.split("? help")[-2]
+    assert filtered.count("\n   1 README.md") == 1
+    assert "src/" not in filtered and filtered.endswith("1, / lists all, b back, ")
 
 
 def test_nothing_moves_the_cursor(project: str, typed) -> None:  # type: ignore[no-untyped-def]
@@ -65,7 +68,7 @@ def test_a_comment_is_on_the_page_that_follows_it(busy: str, typed) -> None:  # 
     issues = choice(menu, "issues")
     out = typed("1", issues, "1", "1", "Here too:", "", "always", ".", "q").out
     _, after = out.split("a line with only ! leaves it:")
-    new = after.split("/word")[0]
+    new = after.split("1 to")[0]
     assert new.split("\n")[-4:-1] == ["  Here too:", "  ", "  always"], new
     assert "  hangs" not in new  # the whole page is not read again
     left = typed("1", issues, "1", "1", "Never", "!", "q").out
@@ -98,10 +101,10 @@ def test_a_review_and_a_merge_by_numbers(busy: str, typed) -> None:  # type: ign
     page = typed("1", proposals, "1", "q").out
     thread, merge = choice(page, "thread on"), choice(page, "merge")
     out = typed("1", proposals, "1", thread, "1", "Yes", ".", "2", "q").out
-    assert "  Yes" in out and "resolved, on src/main.py" in out
+    assert "  Yes" in out and "resolved, on line 2 of src/main.py" in out
     out = typed("1", proposals, "1", merge, "q").out
-    out += typed("1", proposals, "1", merge, choice(out, "squash"), "b", "q").out
-    assert "is merged" in out, out
+    out += typed("1", proposals, "1", merge, choice(out, "squash"), "q").out
+    assert "\nMerged #1" in out, out
     assert "merged, by" in out
 
 
@@ -160,12 +163,12 @@ def test_each_newer_page_is_readable_lines(busy: str, typed) -> None:  # type: i
     said = []
     for name, words in (
         ("issues", ["#2 open  Stalls"]),
-        ("proposals", ["#1 open  Return three", "1 failed"]),
+        ("proposals", ["#1 open  Return three", "1 check failed, 0 of 1 checks passed  @"]),
         ("workflows", ["lint fail  on topic"]),
         ("releases", ["v1  First  1 file"]),
         ("security", ["Security: 0 advisories, 1 rule", "rule for branches release/*"]),
         ("insights", ["0 dependencies, 0 dependents"]),
-        ("settings", ["  default branch: main", "  visibility: private", "General", "Lifecycle"]),
+        ("settings", ["default branch: main", "visibility: private", "rule for branches release/*: "]),
     ):
         out = typed("1", choice(menu, name), "q").out
         assert [one for one in words if one not in out] == [], out
@@ -286,8 +289,10 @@ def test_a_script_ends_at_the_first_line_that_is_not_understood(project: str, al
 def test_what_is_not_understood_says_what_can_be_chosen(project: str, typed) -> None:  # type: ignore[no-untyped-def]
     out = typed("b", "1", "is it", "b", "q").out
     assert "this is the first page" in out
-    assert "is it is none of the choices: a number from 1 to 10, or first words of a choice" in out
-    assert "1 to 10; b back to Repositories 1; r refresh" in out
+    assert "is it is none of the choices: a number from 1 to 10, or words of a choice" in out
+    assert "\n1 to 10, b back, ? help\n" in out
+    assert out.count("? lists all that can be typed, q quits") == 1
+    assert "b: back to Repositories 1\n" in typed("1", "?", "q").out
     assert ":issue list runs the command" in typed("1", "issue list").out
     begun = "s begins 3 choices; type more of one, or its number:\n   7 security\n"
     assert begun in typed("1", "s").out
@@ -319,7 +324,7 @@ def test_labels_people_and_rules_are_changed_by_choices(busy: str, alice: Svc, t
     out = typed(
         "1", "settings", "rule for branches", "approvals", "20", "from now on: merges need re", "q"
     ).out
-    assert "how many approvals merges need, 0 to 20:" in out
+    assert "how many approvals merges need, 0 to 20; an empty line leaves it:" in out
     assert "20 approvals, resolved threads, required checks" in out, out
     refused = typed("1", "settings", "rule for branches", "remove", "n", "from now on: nothing", "q")
     assert "nothing was changed" in refused.out and refused.code == 0
@@ -340,10 +345,10 @@ def test_the_inbox_is_done_and_taken_back(  # type: ignore[no-untyped-def]
     assert alice("repo", "collaborator", "add", handle, "-R", f"{other}/theirs").code == 0
     monkeypatch.setenv("SVC_HOME", mine)
     out = typed("inbox", "q").out
-    assert "2 inbox, 1, 1 need you" in out and "\nInbox, 1, 1 need you\n" in out
+    assert "2 inbox, 1 row, 1 needs you" in out and "\nInbox, 1 row, 1 needs you\n" in out
     out = typed("inbox", "1", "done", "what is done", "1", "take it back", "b", "q").out
-    assert "Inbox, 0, 0 need you" in out and "Done, 1" in out
-    assert out.split("Done, 1")[1].count("Inbox, 1, 1 need you") == 1
+    assert "Inbox, nothing\n" in out and "Done, 1" in out
+    assert out.split("Done, 1")[1].count("Inbox, 1 row, 1 needs you") == 1
     out = typed("inbox", "1", "accept", "b", "q").out
     assert f"{other}/theirs" in out.split("accept the invitation")[1].split("Repositories 2")[1], out
 
@@ -414,3 +419,120 @@ def test_a_command_runs_at_the_server_that_is_shown_and_nothing_of_the_folder(
     os.close(kept)
     assert project in text
     assert "the code of the folder" not in text
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_user_who_wants_lines_gets_the_line_mode(project: str) -> None:
+    for words in (["tui"], []):
+        command = [sys.executable, "-m", "svc", *words]
+        seen, _ = on_a_terminal(command, {**os.environ, "TERM": "xterm", "SVC_PLAIN": "lines"}, b"q\n")
+        assert b"1 to 3, ? help" in seen and b"\x1b" not in seen, seen
+
+
+def _on_terminal(typed: str, page: Page, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("LINES", "24")
+    out = _Terminal()
+    mode = LineMode(_Speaking(), lambda: 0.0, _Terminal(typed), out)  # type: ignore[arg-type]
+    assert mode._visit(page, Visit(lambda: page)) is None
+    return out.getvalue()
+
+
+def test_a_terminal_shows_a_page_in_parts_and_wraps_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"line {number} has more words than forty columns take" for number in range(1, 16)]
+    out = _on_terminal("\nq\n", Page("A page", lines, [Choice("comment")], text=True), monkeypatch)
+    assert max(len(line) for line in out.split("\n")) <= 40
+    assert "line 1 has more words than forty columns\ntake\nline 2 has" in out
+    first, rest = out.split("lines 1 to 10 of 16, enter reads on, ?\nlists 1 choice\n")
+    assert "line 10 has" in first and "line 11 has" not in first
+    assert "line 11 has" in rest and "   1 comment\n1, ? help\n" in rest
+
+
+def test_a_pipe_gets_a_page_whole_and_unwrapped(project: str, alice: Svc, typed) -> None:  # type: ignore[no-untyped-def]
+    long = " ".join(["words"] * 60)
+    body = "\n".join([*(f"line {number}" for number in range(50)), long])
+    assert alice("issue", "create", "-t", "Long", "-b", body).code == 0
+    out = typed("1", "#1", "q").out
+    assert "  line 49\n" in out and f"  {long}\n" in out
+    assert "reads on" not in out and "   1 comment\n" in out
+
+
+def test_other_words_of_a_row_choose_it_if_nothing_is_done_at_once(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    assert "#2 Stalls\nopen, by" in typed("1", "issues", "stalls", "q").out
+    assert "Four is better" in typed("1", "#1", "main.py:2", "q").out
+    refused = typed("1", "#2", "planned", "q")
+    assert refused.code == 1 and "planned is none of the choices" in refused.out
+    assert "branches is in 2 choices; type more of one" in typed("1", "settings", "branches").out
+    assert "#2 open" in typed("1", "issues", "q").out, "nothing was closed"
+
+
+def test_a_comment_on_several_lines_names_and_shows_them(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    told = typed("1", "#1", "changed lines", "comment", "1-2", "Both", ".", "b", "main.py:1-2", "q")
+    assert told.code == 0, told.out
+    assert "commented on src/main.py:1-2 just now: Both" in told.out
+    page = told.out.split("thread by")[1]
+    assert "open, on lines 1 to 2 of src/main.py\nline 1:  " in page and "\nline 2:      return 3\n" in page
+
+
+def test_a_row_of_settings_is_opened_by_its_name_and_changes_it(  # type: ignore[no-untyped-def]
+    busy: str, alice: Svc, typed
+) -> None:
+    assert alice("repo", "protect", "set", "main", "--require-review", "--fresh-approvals").code == 0
+    told = typed("1", "settings", "main", "b", "description", "A client", "lint", "required from", "q")
+    assert told.code == 0, told.out
+    assert "a branch that matches it: 1 approval, fresh approvals\n" in told.out
+    assert " description: A client\n" in told.out and " check lint: required\n" in told.out
+    assert json.loads(alice("repo", "view", "--json", "description").out)["description"] == "A client"
+    out = typed(
+        "1", "settings", "visibility", "make it public", "n", "b", "archived", "archive it", "y", "q"
+    ).out
+    assert "whoever has a role reads it" in out and "Go on? y or n:\nnothing was changed" in out
+    assert " archived: yes\n" in out
+    refused = typed("1", "settings", "main", "q").out
+    assert "it cannot be changed here: " in refused and "archived" in refused
+
+
+def test_a_removed_rule_says_how_it_comes_back(busy: str, alice: Svc, typed) -> None:  # type: ignore[no-untyped-def]
+    rule = ("release/*", "--required-approvals", "2", "--fresh-approvals")
+    assert alice("repo", "protect", "set", *rule).code == 0
+    before = alice("repo", "protect", "list", "--json").out
+    out = typed("1", "settings", "release/*", "remove", "y", "q").out
+    undo = out.split("to undo that, type ")[1].split("\n")[0]
+    assert alice("repo", "protect", "list", "--json").out != before
+    assert typed("1", undo, "q").code == 0
+    assert alice("repo", "protect", "list", "--json").out == before
+
+
+def test_rows_that_have_another_number_after_a_change_are_printed(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    out = typed("1", "settings", "release/*", "remove", "y", "q").out.split("Removed the rule")[1]
+    assert "   6 new rule for branches\n" in out and "description" not in out
+
+
+def test_a_search_lists_lines_that_open_the_file_there(project: str, typed) -> None:  # type: ignore[no-untyped-def]
+    told = typed("1", "search", "RETURN 2", "main.py", "b", "/nowhere at all", "q")
+    assert "1 line with RETURN 2\n   1 src/main.py line 2: return 2\n" in told.out
+    assert "line 2 of 2:\n    return 2\n" in told.out
+    assert "0 lines with nowhere at all\nno line has it\n" in told.out
+    left = typed("1", "search", "", "q")
+    assert "an empty line leaves it:" in left.out and left.code == 0
+
+
+def test_who_comes_back_to_a_text_hears_what_is_new_and_the_choices(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    out = typed("1", "#1", "thread on", "answer", "Yes", ".", "b", "r", "q").out
+    back = out.split("answered on src/main.py:2")[1]
+    assert "   1 changed lines\n" in back.split("b back, r reads all, ? help")[0]
+    assert out.count("  Because it is odd.\n") == 2, "when it is opened, and when r reads all"
+
+
+def test_a_review_is_read_like_a_comment_and_a_removed_reason_is_news(  # type: ignore[no-untyped-def]
+    busy: str, alice: Svc, typed
+) -> None:
+    assert alice("repo", "protect", "set", "main", "--require-review").code == 0
+    out = typed("1", "#1", "review without", "First", "", "second", ".", ":repo protect set main", "q").out
+    assert "it cannot be merged yet: it needs an approval\n" in out
+    assert " reviewed just now:\n  First\n  \n  second\n" in out
+    assert "\nit can be merged\n" in out.split("Protected main")[1]

@@ -155,7 +155,7 @@ class Group(TyperGroup):
     def _nothing_typed(self, ctx: Any) -> list[str]:
         """Return the words to run if the user typed none. For `svc` alone that is the app, if there is a
         terminal and a known server. Otherwise it is `--help`."""
-        if self.path == "" and ctx.obj.draws and ctx.obj.knows_server:
+        if self.path == "" and ctx.obj.on_terminal and ctx.obj.knows_server:
             return ["tui"]
         return ["--help"]
 

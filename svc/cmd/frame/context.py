@@ -27,11 +27,15 @@ class Run(Where):
         self.out = out
 
     @property
+    def on_terminal(self) -> bool:
+        """Whether input, output and errors are a terminal."""
+        return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+    @property
     def draws(self) -> bool:
-        """Whether the terminal app can run. It needs input, output and errors on a terminal that can position
-        the cursor."""
-        streams = (sys.stdin, sys.stdout, sys.stderr)
-        return all(stream.isatty() for stream in streams) and self.environment.get("TERM") != "dumb"
+        """Whether the terminal app is drawn. It needs a terminal that can position the cursor, and a user who
+        wants drawn lines."""
+        return self.on_terminal and self.out.signs
 
     def format_error(self, error: SvcError) -> str:
         return self.out.format_error(error)

@@ -81,13 +81,13 @@ def comment(
         threads.lines_of(line)
     repo, proposal = find(ctx, number)
     if thread:
-        posted = threads.answer(ctx, repo, proposal, thread, text or "", draft)
-        spot = f"thread {thread}"
+        posted, spot = threads.answer(ctx, repo, proposal, thread, text or "", draft)
     else:
         new_thread = threads.on_lines(ctx, repo, proposal, path, line, side, text, suggest, draft)
         posted, spot = new_thread.comments[0], f"{terminal_safe(path)}:{line}"
     when = "; it goes out with your review" if posted.draft else ""
-    sentence = f"{'Suggested' if suggest is not None else 'Commented on'} {spot} of #{proposal.number}{when}"
+    did = "Answered on" if thread else "Commented on" if suggest is None else "Suggested"
+    sentence = f"{did} {spot} of #{proposal.number}{when}"
     ctx.out.done(sentence, posted, on_issue.COLUMNS, Comment, value=posted.id)
 
 

@@ -41,6 +41,7 @@ from svc.cmd.issue.comment import COLUMNS as SAID
 from svc.cmd.issue.words import prose
 from svc.cmd.pr.words import Named, Number, find, format_title
 from svc.console import Column, answers
+from svc.flows.happened import name_place
 from svc.flows.proposal.finding import explain_missing_proposal
 from svc.flows.proposal.suggesting import signature
 from svc.flows.sign_in.register_device import signing_key
@@ -133,7 +134,11 @@ def resolve(
         changed = ctx.api.send(threads.UPDATE, patch, **path, thread=named_thread.id)
         did = "Reopened" if reopen else "Resolved"
         ctx.out.done(
-            f"{did} {_spot(changed)} of {format_title(proposal)}", changed, COLUMNS, Thread, value=changed.id
+            f"{did} {terminal_safe(name_place(changed))} of {format_title(proposal)}",
+            changed,
+            COLUMNS,
+            Thread,
+            value=changed.id,
         )
 
 
@@ -212,10 +217,15 @@ def on_lines(
         return ctx.api.send(threads.CREATE, require_valid(request), id=repo.id, n=str(proposal.number))
 
 
-def answer(ctx: Ctx, repo: Repo, proposal: Proposal, thread: str, text: str, draft: bool) -> Comment:
+def answer(
+    ctx: Ctx, repo: Repo, proposal: Proposal, thread: str, text: str, draft: bool
+) -> tuple[Comment, str]:
+    """Answer in a thread. Return the answer, and the lines that the thread is about."""
     (named_thread,) = _find_threads(ctx.api, repo, proposal, [thread])
     body = require_valid(ThreadComment(body=text, draft=draft))
-    return ctx.api.send(threads.COMMENT, body, id=repo.id, n=str(proposal.number), thread=named_thread.id)
+    n = str(proposal.number)
+    posted = ctx.api.send(threads.COMMENT, body, id=repo.id, n=n, thread=named_thread.id)
+    return posted, terminal_safe(name_place(named_thread))
 
 
 def waiting(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Comment]:
@@ -277,9 +287,10 @@ def thread_texts(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]
             lines = f"{thread.live.start}" + (
                 f"-{thread.live.end}" if thread.live.end != thread.live.start else ""
             )
-            spot = "gone" if thread.live.how == "gone" else f"at {terminal_safe(thread.live.path)}:{lines}"
-            now = f"; {spot} with unsealed edits"
-        parts = [f"--- {_spot(thread)} ({thread.id[:12]}), {thread.state}{how}{waits}{now}"]
+            live = "gone" if thread.live.how == "gone" else f"at {terminal_safe(thread.live.path)}:{lines}"
+            now = f"; {live} with unsealed edits"
+        spot = terminal_safe(name_place(thread))
+        parts = [f"--- {spot} ({thread.id[:12]}), {thread.state}{how}{waits}{now}"]
         if at is not None:
             parts.append(_quote_lines(ctx, repo, files, at.seal_id, at.path, at.start, at.end))
         if thread.suggestion is not None:
@@ -316,14 +327,6 @@ def _quote_lines(
             line = anchors.content(files[seal, path], number, number).decode("utf-8", "replace")
             numbered.append(f"    {number:>4}  {terminal_safe(line)}")
     return "\n".join(numbered)
-
-
-def _spot(thread: Thread) -> str:
-    at = thread.place
-    path, start, end = (
-        (at.path, at.start, at.end) if at is not None else (thread.path, thread.start, thread.end)
-    )
-    return f"{terminal_safe(path)}:{start}" + (f"-{end}" if end != start else "")
 
 
 def _find_threads(api: Api, repo: Repo, proposal: Proposal, ids: list[str]) -> list[Thread]:

@@ -263,13 +263,14 @@ def test_what_a_server_says_through_api_is_not_obeyed_by_a_terminal(tmp_path: Pa
         assert sign in shown, shown
 
 
-def on_a_terminal(command: list[str], environment: dict[str, str]) -> tuple[bytes, int]:
-    """What the command writes to a terminal, and its exit code."""
+def on_a_terminal(command: list[str], environment: dict[str, str], typed: bytes = b"") -> tuple[bytes, int]:
+    """What the command writes to a terminal, and its exit code. `typed`: what is typed there."""
     process, near = pty.fork()
     if process == 0:
         os.chdir(ROOT)
         os.execvpe(command[0], command, environment)
     seen = b""
+    os.write(near, typed)
     with contextlib.suppress(OSError):  # the terminal ends with its process
         while part := os.read(near, 65536):
             seen += part

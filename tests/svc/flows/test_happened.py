@@ -119,4 +119,4 @@ def test_an_event_about_a_thread_has_its_comment() -> None:
     ]
     happened = list_happened(timeline, None, [thread])
     assert [event.comment and event.comment.body for event in happened] == ["Why?", "So.", None, None]
-    assert (happened[0].path, happened[0].words) == ("a.py", "commented on a.py:3")
+    assert (happened[0].path, happened[0].words) == ("a.py", "commented on a.py:3-4")
