@@ -103,6 +103,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.images, self.notice = images, notice
         self.declined: set[tuple[str, str]] = set()  # rows of the inbox, by id and time
         self.pressed = ""  # the key whose action runs
+        self.used_actions: list[str] = []
         self._typed_lines: list[str] = []  # command lines that were run, the newest first
         self.news = News(self)
         if not client.origin:

@@ -77,6 +77,7 @@ class AskedApp(Protocol):
     clock: Callable[[], float]
     colours: str  # the name of the theme
     images: Way
+    used_actions: list[str]  # ids of the actions that were chosen from a list, the last one first
     pressed: str  # the key whose action runs
     key_at: float  # when the last key came, by the monotonic clock
     shares: dict[str, int]  # hundredths of the width that a list takes, by its name

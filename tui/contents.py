@@ -92,6 +92,16 @@ def seal(repo_id: str, seal_id: str) -> Read[SealSummary]:
     )
 
 
+def seals_beginning(repo_id: str, prefix: str) -> Read[list[SealSummary]]:
+    """Returns a request for the seals whose ids begin with `prefix`."""
+    query = CommitsQuery(prefix=prefix)
+    return Read(
+        f"repos/{repo_id}/seals_beginning/{prefix}",
+        list[SealSummary],
+        lambda api: list(api.items(histories.COMMITS, query, limit=RECENT, id=repo_id)),
+    )
+
+
 def recent(repo_id: str, ref: str) -> Read[list[SealSummary]]:
     """Returns a request for the newest seals of a branch or tag. The answer is [] if it has no seals."""
     query = CommitsQuery(ref=ref)

@@ -16,6 +16,7 @@ from tui.screens.card import MARGIN, Card
 from tui.text import Part, brief, cut_middle, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 from tui.widgets.made import LazyRows
+from tui.widgets.ranked import Ranked
 
 FRAME_COLUMNS = 6  # of a card: its frame, the blanks inside it, and the mark of a row
 VISIBILITY = 9  # columns of who may look at a repository
@@ -25,7 +26,7 @@ class Choose(Card):
     """A card with a list to choose from. It closes when an item is chosen, and then calls `chosen` with the
     key of that item. `now`: the key of the item on which the cursor begins."""
 
-    LINES: type[Lines] = Lines
+    LINES: type[Lines] = Ranked
     ENTER, SIGN = "choose", "type to filter"
     left: Callable[[], object] = staticmethod(lambda: None)  # called once esc has closed the card
 
@@ -191,7 +192,7 @@ class ChooseRepo(Choose):
 
     def content(self) -> ComposeResult:
         own = "there is no repository yet; esc, then :repo create NAME makes one"
-        yield Lines(
+        yield self.LINES(
             empty=own if self.svc.client.account else "none is public here; esc, then :login shows yours",
             unmatched="no repository that you may see is called like this",
             waiting="asking the server",

@@ -25,13 +25,13 @@ def follow(screen: Base, target: str) -> None:
     if target.startswith(SEAL) and repo is not None:
         screen.svc.run_words(["show", target.removeprefix(SEAL), "-R", repo.full_name])
     elif number is not None and repo is not None and number["repo"] in ("", repo.full_name):
-        _open_number(screen, repo, int(number["number"]))
+        open_number(screen, repo, int(number["number"]))
     else:
         words = target.removeprefix(SEAL).removeprefix(NUMBER)
         copy(screen, words)
 
 
-def _open_number(screen: Base, repo: Repo, number: int) -> None:
+def open_number(screen: Base, repo: Repo, number: int) -> None:
     """Open the issue or proposal with this number. As issues and proposals share their numbers, the issue is
     requested first, and the proposal if there is no such issue."""
     from tui.screens.proposal.screen import ProposalScreen

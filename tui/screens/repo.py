@@ -101,8 +101,11 @@ class RepoScreen(RepoPage):
         Action("ref", ("b",), "branch, tag or seal", footer=True),
     )
 
-    def __init__(self, repo: Repo, tab: int = 2) -> None:
+    def __init__(self, repo: Repo, tab: int = 2, ref: Ref | None = None) -> None:
+        """Makes the screen. `tab`: the number of the tab that is shown first. `ref`: the branch or tag that
+        is shown first. Without it, that is the branch of the linked folder, or the default branch."""
         super().__init__(repo)
+        self._first_ref = ref
         self._views: dict[int, View] = {}
         self._tab = tab
         self._left = False
@@ -162,7 +165,9 @@ class RepoScreen(RepoPage):
     def on_mount(self) -> None:
         super().on_mount()
         place = self.svc.place
-        if place.repo_id == self.repo.id and place.branch:
+        if self._first_ref is not None:
+            self.go_to(self._first_ref.name, self._first_ref.head)
+        elif place.repo_id == self.repo.id and place.branch:
             self.ref_name = place.branch
         self.show_tab(self._tab)
         self.do_refresh()

@@ -8,7 +8,8 @@ import time
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cache
 
-from tui.widgets.lines import FilteredRows, Lines, Rows, texts_of
+from tui.widgets.lines import Lines, Rows, texts_of
+from tui.widgets.ranked import Best
 
 SLICE = 0.008  # seconds of work between two keys
 MADE = 8192  # texts that are made at once
@@ -53,7 +54,7 @@ class Fuzzy(Lines):
         if not self._filter.strip():
             return self._all
         ranked = next(places for places in self._slices(self._filter) if places is not None)
-        return _Best(self._all, ranked)
+        return Best(self._all, ranked)
 
     def _go_on(self, search: Iterator[list[int] | None]) -> None:
         if self._search is search and self.is_attached:
@@ -68,7 +69,7 @@ class Fuzzy(Lines):
             self._show_matches(ranked)
 
     def _show_matches(self, places: Sequence[int]) -> None:
-        self.rows = _Best(self._all, places)
+        self.rows = Best(self._all, places)
         self.cursor = self.top = 0
         self._settle()
         self.refresh()
@@ -102,13 +103,6 @@ class Fuzzy(Lines):
         yield None
         costs.sort()
         yield [packed & 0xFFFFFFFF for packed in costs]
-
-
-class _Best(FilteredRows):
-    """The rows that a search has found, the best first."""
-
-    def place_of(self, key: Hashable) -> int | None:
-        return next((at for at in range(len(self)) if self[at].key == key), None)
 
 
 def distance(path: str, word: str) -> int | None:

@@ -597,6 +597,10 @@ class Lines(Framed, can_focus=True):
         for word in words:
             places = [at for at in places if word in texts[at]]
         self._matched = typed, places
+        return self._in_order(places)
+
+    def _in_order(self, places: Sequence[int]) -> Rows:
+        """Returns the rows that a filter leaves. `places`: their indices among all rows."""
         return FilteredRows(self._all, places)
 
     def _place_of(self, key: Hashable | None) -> int | None:

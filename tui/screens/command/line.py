@@ -13,6 +13,7 @@ from tui.screens.command.offered import Offered, argument_at
 from tui.text import Part, safe
 from tui.widgets.frame import Prompt
 from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.ranked import NAMED, distance
 
 HELP = "help"  # a word that svc takes in place of a command
 QUITS = ("q", "q!", "quit", "exit")  # lines that end the app, as in other programs
@@ -232,13 +233,26 @@ class CommandLine(Card):
         path = self._commands.path_in(words)
         if path and len(words) > len(path.split()):
             return self._of_command(path, words)
-        searched = self._line.casefold().split()
+        typed_line = self._line.casefold().strip()
+        searched, recent = typed_line.split(), self._recent_paths()
         matches = [
-            (not name.startswith(self._line), name, summary)
+            (
+                not name.startswith(self._line),
+                distance(f"{name}{NAMED}{summary}".casefold(), typed_line, recent.get(name, len(recent)))
+                if searched
+                else (),
+                name,
+                summary,
+            )
             for name, summary in self._commands.summaries.items()
             if all(word in f"{name} {summary}".casefold() for word in searched)
         ]
-        return [_item(name, name, summary) for _, name, summary in sorted(matches)]
+        return [_item(name, name, summary) for _, _, name, summary in sorted(matches)]
+
+    def _recent_paths(self) -> dict[str, int]:
+        """Returns the commands that were run before, each with how many others were run later."""
+        paths = (self._commands.path_in(line.split()) for line in self._typed)
+        return {path: at for at, path in enumerate(dict.fromkeys(filter(None, paths)))}
 
     def _of_command(self, path: str, words: list[str]) -> list[Item]:
         typed, before = words[-1], " ".join(words[:-1])

@@ -15,8 +15,9 @@ from textual.app import ComposeResult
 from localstore.core.errors import Cancelled, SvcError
 from tui.actions import Action
 from tui.client import sentence
-from tui.commands import Commands
+from tui.commands import Commands, parse_values
 from tui.screens.base import LABEL, Base, Over, PromptQuestion
+from tui.screens.command.named import names_in, open_named
 from tui.screens.command.printed import is_head, rows_of
 from tui.text import Part, ago, safe
 from tui.widgets.frame import YES_OR_NO
@@ -70,6 +71,17 @@ class Command:
         self._stopped = threading.Event()
 
     @property
+    def path(self) -> str:
+        """The command without its arguments, such as `issue list`."""
+        return self._commands.path_in(self.words)
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The values that its words give to its parameters, by name."""
+        fields = self._commands.fields(self.path)
+        return parse_values(fields, self.words[len(self.path.split()) :]) or {}
+
+    @property
     def runs(self) -> bool:
         return self.state == RUNNING
 
@@ -120,7 +132,7 @@ class Command:
 
     def with_yes(self) -> Command:
         """Returns the same command, with the option that confirms its question."""
-        count = len(self._commands.path_in(self.words).split())
+        count = len(self.path.split())
         return Command([*self.words[:count], YES, *self.words[count:]], self._folder, self._commands)
 
     def asks_on(self, screen: Base) -> bool:
@@ -131,7 +143,7 @@ class Command:
         """Ask the question of the command in a frame over a screen. What cannot be undone at once is
         confirmed by a name. `confirmed`, `refused`: called with the answer."""
         name = self.question.split()[-1]
-        by_name = self._commands.path_in(self.words) in BY_NAME
+        by_name = self.path in BY_NAME
         expected = name if by_name else "y"
 
         def answer(typed: str) -> None:
@@ -147,9 +159,7 @@ class Command:
             on_leave=refused,
             label=f"{'its name' if len(name) < LABEL else 'type it'}:" if by_name else "",
             answers=() if by_name else YES_OR_NO,
-            question=PromptQuestion(
-                f"{self.question}. {words}", f"svc {self._commands.path_in(self.words)}", True
-            ),
+            question=PromptQuestion(f"{self.question}. {words}", f"svc {self.path}", True),
         )
 
     @property
@@ -276,7 +286,8 @@ def _ask_first(
 
 
 class Output(Over):
-    """A screen that runs one command of svc and shows its output. If the command needs a confirmation, the
+    """A screen that runs one command of svc and shows its output. If its rows name something that the app can
+    open, such as issues, they have a cursor, and enter opens them. If the command needs a confirmation, the
     screen below asks for it instead. If the user leaves the screen, the command goes on, and ends with the
     app at the latest."""
 
@@ -296,9 +307,16 @@ class Output(Over):
 
     def content(self) -> ComposeResult:
         yield Sheet(marked=False, searches=True, empty="running …", id="output")
+        table = Lines(searches=True, id="table")
+        table.display = False  # until the output turns out to be one
+        yield table
 
     def actions(self) -> tuple[Action, ...]:
         return self.ACTIONS if self._command.runs else self.ENDED
+
+    @property
+    def opens(self) -> bool:
+        return self._shown is not self._sheet
 
     def label_of(self, action: Action) -> str:
         return "search" if action.id == "filter" else super().label_of(action)
@@ -317,9 +335,21 @@ class Output(Over):
     def _sheet(self) -> Sheet:
         return self.query_one("#output", Sheet)
 
+    @property
+    def _shown(self) -> Lines:
+        """The list that shows the output: the text that scrolls or, if rows of it can be opened, the list
+        with a cursor."""
+        table = self.query_one("#table", Lines)
+        return table if table.display else self._sheet
+
+    @property
+    def lines(self) -> Lines | None:
+        return self._shown if self.has_widgets else None
+
     def on_mount(self) -> None:
         super().on_mount()
         self._sheet.styles.padding = (0, 1)
+        self.query_one("#table", Lines).styles.padding = (0, 1, 0, 0)  # its mark is in the blank column
         self._name_frame()
         if self.svc.news.state == "offline":
             since = ago(self.svc.news.since, self.svc.clock())
@@ -393,10 +423,30 @@ class Output(Over):
             self._made_for, self._rows, self._wrapped = made_for, [], 0
         self._rows += _items(self._ended_lines[self._wrapped :], *made_for)
         self._wrapped = len(self._ended_lines)
-        sheet.show([*self._rows, *_items(self._last_lines, *made_for)])
+        rows = [*self._rows, *_items(self._last_lines, *made_for)]
+        sheet.show(rows)
         if self._command.runs and self._command.prints_over_time:
             sheet.go(len(sheet.rows) - 1)  # like a terminal
+        if self._command.state == SUCCEEDED:
+            self._show_table(rows)
         self._name_frame()
+
+    def _show_table(self, rows: Sequence[Item]) -> None:
+        """If rows of the output name something that the app can open, show the rows in a list with a cursor.
+        The key of such a row is what it names, with its place, because two rows can name the same."""
+        names = names_in(self._command.path, ["".join(text for text, _ in row.left) for row in rows])
+        table = self.query_one("#table", Lines)
+        if not any(names):
+            return
+        keys = [None if name is None else (at, name) for at, name in enumerate(names)]
+        table.show([row._replace(key=key) for row, key in zip(rows, keys, strict=True)])
+        if not table.display:
+            table.display, self._sheet.display = True, False
+            self.set_focus(table)
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        if isinstance(event.key, tuple):
+            open_named(self, event.key[1], self._command.values)
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
         self._name_frame()
@@ -407,8 +457,9 @@ class Output(Over):
         word, role = command.state
         after = "" if command.runs else f" in {command.ended_at - command.began_at:.1f} s"
         failed = role == "bad"
-        draw_frame(self._sheet, "bad" if failed else "accent")
-        self._sheet.name_frame(f"svc {safe(shlex.join(command.words))} · {word}{after}", self._sheet.position)
+        lines = self._shown
+        draw_frame(lines, "bad" if failed else "accent")
+        lines.name_frame(f"svc {safe(shlex.join(command.words))} · {word}{after}", lines.position)
 
 
 def _plain_lines(text: str) -> list[str]:

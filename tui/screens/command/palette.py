@@ -17,9 +17,10 @@ from tui.screens.base import Base
 from tui.screens.card import MARGIN, Card
 from tui.text import Part, fit, safe
 from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.ranked import NAMED, Ranked
 
-LABEL, SHARE = 48, 45  # columns of what an action does, at most, and hundredths of the row
-EDGE = 6  # columns of a card's frame, of the blanks inside it, and of the mark of a row
+LABEL, SHARE = 48, 45  # columns of what an action does, where commands begin, and hundredths of the row
+EDGE = 5  # columns of a card's frame, of the blanks inside it, and of the mark of a row
 ROW, SCREEN, EVERY, COMMANDS = "This row", "This screen", "Everywhere", "Every command of svc"
 MOVING = "Moving"
 GROUPS = (ROW, SCREEN, EVERY, COMMANDS, MOVING)
@@ -61,13 +62,14 @@ class Help(Card):
         self._table = {action.id: action for action in _join_keys(actions) if action.keys or self.all}
         self._where, self._refused = where, refused
         self._facts: dict[str, str] = {}
-        self._wide = LABEL  # columns of what an action does
+        self._wide = LABEL  # columns of what an action does, where commands begin
+        self._room = LABEL  # columns of a row
 
     WIDTH, SHARE = 120, 75
     all = False  # whether actions without a key are listed
 
     def content(self) -> ComposeResult:
-        yield Lines(unmatched="nothing is called like this", id="actions")
+        yield Ranked(unmatched="nothing is called like this", id="actions")
 
     def title_parts(self) -> Sequence[Part]:
         return ((f" {'All actions' if self.all else 'Keys'}", "title"), (f"  {self._where}", "dim"))
@@ -82,12 +84,15 @@ class Help(Card):
 
     def _paint(self) -> None:
         rows = self.rows()
-        self.query_one("#actions", Lines).show(sequence(rows))
+        lines = self.query_one("#actions", Ranked)
+        lines.used = self.svc.used_actions
+        lines.show(sequence(rows))
         self.fit(len(rows))
 
     def rows(self) -> list[Item]:
         """Returns the rows of all actions, in groups with a heading."""
-        share = (min(self.WIDTH, self.app.size.width - 2 * MARGIN) - EDGE) * SHARE // 100
+        self._room = min(self.WIDTH, self.app.size.width - 2 * MARGIN) - EDGE
+        share = self._room * SHARE // 100
         longest = max((len(action.label) for action in self._table.values() if action.keys), default=0)
         self._wide = min(LABEL, max(share, longest))
         groups: dict[str, list[Item]] = {name: [] for name in GROUPS}
@@ -109,13 +114,14 @@ class Help(Card):
         is_command = action.id in _OFFERED and action.label == action.command.removeprefix("svc ")
         label = "" if is_command else action.label
         summary = self.svc.summary(action.command.removeprefix("svc ")) if not label else ""
-        name = fit(((safe(label or summary), "dim" if why else "text"),), self._wide)
+        right: tuple[Part, ...] = ((f" {keys}", "accent"),) if keys else ()
+        taken = sum(cell_len(text) for text, _ in (beside, *right)) + len(right)
+        name = fit(((safe(label or summary), "dim" if why else "text"),), max(self._wide, self._room - taken))
         blank = " " * (self._wide - sum(cell_len(text) for text, _ in name))
+        path = self.svc.path_of_command(action.command)
+        others = f"{keys} {command or action.command}{_other_words(action)}"
         return Item(
-            action.id,
-            (*name, (blank, "text"), beside),
-            ((f" {keys}", "accent"),) if keys else (),
-            f"{keys} {label}{summary} {command or action.command}{_other_words(action)}",
+            action.id, (*name, (blank, "text"), beside), right, f"{label}{summary} {path}{NAMED}{others}"
         )
 
     def _command_of(self, action: Action) -> str:
@@ -155,6 +161,8 @@ class Help(Card):
         """Close the card and run an action on the screen below, before the next key is handled. `key`: the id
         of the action."""
         if key is not None:
+            used = self.svc.used_actions
+            used[:] = [str(key), *(other for other in used if other != key)]
             self.app.pop_screen()
             self.app.call_later(self.svc.carry_out, self._table[str(key)])
 
