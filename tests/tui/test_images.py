@@ -152,7 +152,11 @@ async def test_a_picture_is_drawn_in_cells(
         }
         assert (200, 30, 30) in colours
         await press(pilot, "t")
-        assert "not shown" in await press(pilot, *"bad", "enter")
+        await press(pilot, *"bad", "enter")
+        text = await sees(
+            pilot, "✗ this picture cannot be drawn: it is damaged", "to have it here", "89 50 4e"
+        )
+        assert "10 B · not text · PNG picture" in text and "is not an image" not in text
         await press(pilot, "escape", "t")
         assert "Read me." in await press(pilot, *"read", "enter")
         assert not app.screen.query_one(Picture).display

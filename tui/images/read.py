@@ -8,7 +8,7 @@ import sys
 
 import msgspec
 
-from localstore.core.errors import Invalid, TooLarge
+from localstore.core.errors import Invalid, SvcError, TooLarge
 from localstore.core.model import history
 from localstore.core.model.history import Blob
 from localstore.core.model.limits import MIB, in_words
@@ -45,15 +45,25 @@ def decode_picture(path: str, raw: bytes, way: str, width: int, height: int) -> 
     try:
         done = subprocess.run(words, input=raw, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        raise Invalid(f"{path} is not shown: decoding it takes too long") from None
+        raise _make_refusal(path, "decoding it takes too long") from None
     answer = done.stdout[:SAID]
     try:
         image = msgspec.json.decode(answer, type=DecodedImage)
     except msgspec.MsgspecError:
-        raise Invalid(f"{path} is not an image that can be shown: {_why(answer)}") from None
+        raise _make_refusal(path, _why(answer)) from None
     if image.width < 1 or image.height < 1:
-        raise Invalid(f"{path} is not an image that can be shown: it has no pixels")
+        raise _make_refusal(path, "it has no pixels")
     return image
+
+
+def say_undrawn(error: BaseException) -> str:
+    """Returns why a picture cannot be drawn, if its bytes are the reason. Returns "" for any other error,
+    such as a server that does not answer."""
+    return str(error.extra.get("why", "")) if isinstance(error, SvcError) else ""
+
+
+def _make_refusal(path: str, why: str) -> Invalid:
+    return Invalid(f"{path} is not an image that can be shown: {why}", why=why)
 
 
 def _why(answer: bytes) -> str:
@@ -68,7 +78,6 @@ def _bytes(api: Api, repo_id: str, seal: str, path: str) -> bytes:
     if blob.content is not None:
         return base64.b64decode(blob.content) if blob.encoding == "base64" else blob.content.encode()
     if blob.size > BYTES or blob.kind == "chunked":
-        raise TooLarge(
-            f"{path} has {blob.size:,} bytes; a picture that is shown has at most {in_words(BYTES)}"
-        )
+        most = f"a picture that is shown has at most {in_words(BYTES)}"
+        raise TooLarge(f"{path} has {blob.size:,} bytes; {most}", why=most)
     return api.payload.get(repo_id, bytes.fromhex(blob.blake3), BYTES)

@@ -59,8 +59,10 @@ def reason(error: BaseException) -> str:
     from PIL import UnidentifiedImageError
 
     if isinstance(error, UnidentifiedImageError):
-        return f"it is none of {', '.join(FORMATS)}"
+        return f"it is damaged, or none of {', '.join(FORMATS)}"
     words = re.sub(r"<[^<>]*>", "the file", str(error))
+    if isinstance(error, OSError) and words:  # Pillow's word for bytes that end early or are no pixels
+        return f"it is damaged ({words})"[:200]
     return f"{type(error).__name__}: {words}"[:200] if words else type(error).__name__
 
 

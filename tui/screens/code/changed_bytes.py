@@ -13,7 +13,7 @@ from svc.console.table import size
 from tui import contents
 from tui.images.decode import DecodedImage
 from tui.images.protocol import decoder_output, pixels
-from tui.images.read import is_picture, picture
+from tui.images.read import is_picture, picture, say_undrawn
 from tui.screens.base import Base
 from tui.widgets.diff import Diff
 from tui.widgets.picture import Picture
@@ -116,7 +116,10 @@ class ChangedBytes(Base):
 
         def say_failure(error: BaseException) -> None:
             if file == self._bytes and drawing.image is None:
-                drawing.tell("not shown")
+                why = say_undrawn(error)
+                if why:
+                    self.say("")  # the pane says it
+                drawing.tell(f"✗ it cannot be drawn: {why}" if why else "it could not be read")
 
         if drawing.image is None:
             drawing.tell("not drawn without colours (NO_COLOR)" if colourless else "drawing …")

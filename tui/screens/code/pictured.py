@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from localstore.core.model.history import Blob
 from tui.images.decode import DecodedImage
 from tui.images.protocol import decoder_output, pixels
-from tui.images.read import is_picture, picture
+from tui.images.read import is_picture, picture, say_undrawn
 from tui.screens.view import View
 from tui.widgets.lines import Item, Lines
 from tui.widgets.picture import Picture
@@ -64,12 +64,23 @@ class Pictured(View):
                 drawing.show(image, way)
 
         def say_failure(error: BaseException) -> None:
-            if blob is self._pictured and drawing.image is None:
-                drawing.tell("not shown")
+            if blob is not self._pictured or drawing.image is not None:
+                return
+            why = say_undrawn(error)
+            if why:
+                self.of.say("")  # the pane says it
+                self.show_picture(None)
+                self.show_undrawn(blob, why)
+            else:
+                drawing.tell("it could not be read")
 
         self.svc.load(
             picture(self.of.repo.id, seal, blob.path, decoder_output(way), width, height), paint, say_failure
         )
+
+    def show_undrawn(self, blob: Blob, why: str) -> None:
+        """Show what is known of a picture that cannot be drawn, for the reason `why`."""
+        raise NotImplementedError
 
     def _facts(self, blob: Blob, more: str) -> None:
         item = Item(1, ((f"{blob.size:,} bytes{more}", "dim"),))
