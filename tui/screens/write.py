@@ -18,6 +18,7 @@ from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Lines
 from tui.widgets.typed import dress
 
+CARD_LINES = 3  # lines of a card beside its text: the frame, and an empty one for the next words
 REPLACED = 6  # lines that a suggestion replaces of which the card shows all
 DECISIONS = ((f"enter {SEND}", "send"), ("e", "go on"), ("D", "discard"), ("esc", "keep for later"))
 
@@ -78,7 +79,8 @@ class Write(Card):
     `replaced`: the lines that the text is to replace. They are shown above it."""
 
     AUTO_FOCUS = "_Text"
-    LEAST = 8
+    LEAST = 6
+    FIRST = 4  # the card begins with this part of the screen's height, and grows with the text to half of it
 
     DEFAULT_CSS = """
     Write _Text { border: none; padding: 0; height: 1fr; background: ansi_default; color: ansi_default; }
@@ -104,6 +106,7 @@ class Write(Card):
         self._before = text if before is None else before
         self._word = ""  # before the cursor, if it is about a person or a number
         self._names: Sequence[Name] | None = None  # to which such words can be completed
+        self._placed_for = 0  # lines of the text
         self._reported, self._is_left = text, False  # the text that `changed` was called with last
 
     def content(self) -> ComposeResult:
@@ -128,6 +131,8 @@ class Write(Card):
         card.styles.width = size.width if pane is None or self._sends else size.width - pane.x
         self.styles.align_horizontal = "center" if pane is None else "right"
         half = max(self.LEAST, size.height // 2 - 2)
+        first = max(self.LEAST, size.height // self.FIRST)
+        half = max(first, min(half, self._text_height + CARD_LINES))
         more = min(len(self._list_replaced()), max(0, size.height - half - 4))
         height = size.height - 3 if self._sends else half + more
         card.styles.height = height
@@ -135,6 +140,12 @@ class Write(Card):
         card.styles.padding = (0, 1)
         self.styles.align_vertical = "bottom"
         self._cover_rows(height)
+
+    @property
+    def _text_height(self) -> int:
+        """The lines that the text takes, wrapped to the width of the card."""
+        text = self.query_one(TextArea)
+        return text.wrapped_document.height if text.size.width else text.document.line_count
 
     def _list_replaced(self) -> list[str]:
         """Returns the rows above the text: the lines that it replaces, of which only the first are shown if
@@ -173,6 +184,9 @@ class Write(Card):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         self._report()
         area = self.query_one(TextArea)
+        if not self._is_left and self._text_height != self._placed_for:
+            self._placed_for = self._text_height
+            self.place()
         row, column = area.cursor_location
         word = word_before(area.document.get_line(row)[:column])
         offered = offer_names(word, self.names) if word else ""

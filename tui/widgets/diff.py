@@ -230,6 +230,15 @@ class Diff(Lines):
                 return True
         return False
 
+    def cover(self, lines: int) -> None:
+        """Scroll so that all selected lines are above the last `lines` lines, because a card covers these."""
+        super().cover(lines)
+        first, last = self._find_selection()
+        if lines and first < last:
+            height = max(1, self.fits - lines)
+            self.top = max(0, min(max(self.top, last - height + 1), first))
+            self.refresh()
+
     def highlights(self, index: int) -> bool:
         first, last = self._find_selection()
         return first <= index <= last

@@ -67,6 +67,10 @@ class Remarking(Reviewing):
     def diff(self) -> Diff:
         raise NotImplementedError
 
+    def show_diff(self) -> None:
+        """Show the changes, and move the focus to them."""
+        raise NotImplementedError
+
     def tell(self, text: str) -> None:
         self.say(text, "dim")
 
@@ -230,7 +234,7 @@ class Remarking(Reviewing):
             is_heading = isinstance(key, Key) and key.kind in ("hunk", "file") and not self.diff.selects
             begin = self.diff.cursor if self.diff.has_focus else 0
             if (is_heading or not self.diff.has_focus) and self.diff.go_to_change(begin):
-                self.set_focus(self.diff)
+                self.show_diff()
                 span = f"{self.svc.pressed} again means this line; j and k choose another"
             self.say(span, "warn")
             return None
