@@ -49,6 +49,7 @@ class Base(Screen[None], inherit_bindings=False):
     title line) and `ACTIONS` (what the keys of the screen do)."""
 
     ACTIONS: tuple[Action, ...] = ()
+    KEEPS_ESC = False  # whether the line of keys always shows esc, also where other keys have no room
     AUTO_FOCUS = "Lines"
     texts: Texts | None = None  # those of the screen, if it shows some
     stale = False  # whether what it shows is to be read again once no other screen is on top of it
@@ -160,7 +161,7 @@ class Base(Screen[None], inherit_bindings=False):
         if not self._is_open:
             return  # `label_of` asks lists, which exist from then on
         hints = self._prompt.hints if self._prompt is not None else self.footer()
-        self.query_one("#keys", Hints).offer(hints, self._said)
+        self.query_one("#keys", Hints).offer(hints, self._said, keeps_esc=self.KEEPS_ESC)
 
     def footer(self) -> list[tuple[str, str]]:
         """Returns (key, what it does) for the line of keys. While a filter hides rows, the keys that change

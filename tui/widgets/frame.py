@@ -113,6 +113,7 @@ class Hints(Line):
         super().__init__(id=id)
         self._hints: tuple[tuple[str, str], ...] = ()
         self._said: Part | None = None
+        self._keeps_esc = False
         self._above: list[tuple[Part, ...]] = []  # rows of the message, if it does not fit beside keys
 
     def on_click(self, event: Click) -> None:
@@ -123,9 +124,12 @@ class Hints(Line):
             if begin <= event.x < end - 2:
                 self.post_message(self.Clicked(key, label))
 
-    def offer(self, hints: Sequence[tuple[str, str]], message: Part | None = None) -> None:
-        """Show these keys, each with what it does (key, label), and a message."""
-        self._hints, self._said = tuple(hints), message
+    def offer(
+        self, hints: Sequence[tuple[str, str]], message: Part | None = None, *, keeps_esc: bool = False
+    ) -> None:
+        """Show these keys, each with what it does (key, label), and a message. `keeps_esc`: show esc also
+        where other keys have no room."""
+        self._hints, self._said, self._keeps_esc = tuple(hints), message, keeps_esc
         self._place()
 
     def on_resize(self) -> None:
@@ -182,7 +186,8 @@ class Hints(Line):
         hints = list(self._hints)
         width = begin + sum(cell_len(f"{key} {label}  ") for key, label in hints)  # two blanks behind
         while len(hints) > 1 and width > self._width:
-            width -= cell_len("{} {}  ".format(*hints.pop(-2)))
+            keeps = self._keeps_esc and len(hints) > 2 and hints[-2][0] == "esc"
+            width -= cell_len("{} {}  ".format(*hints.pop(-3 if keeps else -2)))
         return hints if begin == 1 or width <= self._width else []
 
 

@@ -123,6 +123,34 @@ async def test_lines_of_two_hunks_are_not_one_comment(proposal: str, open_app: O
         assert "#1 files" in await press(pilot, "escape")
 
 
+async def test_the_card_leaves_the_lines_visible_and_grows_with_the_text(
+    reviewer: str, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(80, 20)) as pilot:
+        await settle(pilot)
+        await press(pilot, "w")
+        await press(pilot, *reviewer)
+        await sees(pilot, reviewer)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await open_proposal(pilot, "p")
+        await sees(pilot, "enter shows them")
+        await press(pilot, "enter", "enter")
+        await sees(pilot, "a * c")
+        keys = (await sees(pilot, "esc back")).rstrip().splitlines()[-1]
+        assert "? keys here" in keys and "/ search" not in keys
+        await press(pilot, "f", "c")  # the tree is in front of the changes
+        await sees(pilot, "c again means this line", "a * c")
+        await press(pilot, "G", "V", "k", "k", "k", "k", "c")  # the cursor is on the first line of them
+        text = await sees(pilot, "─ comment on lines ")
+        assert "a * c" in text and "c = 4" in text
+        card = pilot.app.screen.query_one("#card")
+        before = card.size.height
+        await press(pilot, *"a", "enter", "b", "enter", "c", "enter", "d", "enter", "e")
+        assert card.size.height > before
+        assert "a * c" in await sees(pilot, "│ a", "│ e")
+
+
 async def test_keys_and_frame_say_which_lines_are_meant(reviewer: str, open_app: Open) -> None:
     async with open_app().run_test(size=(120, 30)) as pilot:
         await open_files(pilot, reviewer)
@@ -138,7 +166,7 @@ async def test_keys_and_frame_say_which_lines_are_meant(reviewer: str, open_app:
         text = await sees(pilot, "c comment on the line", "esc back")
         assert "x suggest" not in text
         await press(pilot, "V")
-        await sees(pilot, "c comment on line 5", "removed line 5 selected")
+        await sees(pilot, "c comment on line 5", "removed line 5 selected", "esc select none")
 
 
 async def test_a_suggestion_is_applied(

@@ -57,6 +57,7 @@ class ChangedFiles(Differing, ChangedBytes):
     ChangedFiles #changes { width: 1fr; height: 1fr; }
     """
     ALL_SEEN = "all files are seen"
+    KEEPS_ESC = True
 
     def __init__(self, repo: Repo, path: str = "") -> None:
         """Makes the screen. `path`: the file whose changes are shown first, "" for the first file that is not

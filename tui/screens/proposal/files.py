@@ -87,6 +87,8 @@ class Files(ChangedFiles, Remarking):
             is_folded = thread is not None and thread.id not in self._unfolded
             is_resolved = thread is not None and thread.state == "resolved"
             return ("unfold" if is_folded else "fold") if is_resolved else ""
+        if action.id == "back" and self.diff.has_focus and self.diff.selects:
+            return "select none"
         label = super().label_of(action)
         if action.id in ("next_thread", "previous_thread"):
             return label if self._threads else ""
