@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -16,6 +17,7 @@ import msgspec
 from localstore.core.errors import SvcError
 from localstore.folder.link import read_repo
 from localstore.home import Home
+from localstore.record.since_seal import SinceSeal, read_since_seal
 
 if TYPE_CHECKING:
     from localstore.agent.talk import ApiResponse, BranchEvent, PersonOnBranch
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from tui.listening.writing import AgentEvent, Writing
 
 ANSWER_SECONDS = 10.0
+Stamp = tuple[int, ...]  # when a record was written last
 T = TypeVar("T")
 
 
@@ -57,6 +60,8 @@ class Machine:
 
     def __init__(self, home: Home, environment: Mapping[str, str] = os.environ) -> None:
         self._home, self.environment = home, environment
+        self._records: dict[tuple[Path, str], Path] = {}  # by linked folder and repository
+        self._since: dict[Path, tuple[Stamp, SinceSeal | None]] = {}  # by record
 
     @property
     def root(self) -> Path:
@@ -111,6 +116,34 @@ class Machine:
         response = self.invoke("sync_status", SyncStatus)
         return response.data if response is not None else None
 
+    def since_seal(self, folder: Path, repo_id: str, branch: str) -> SinceSeal | None:
+        """Returns what the branch has that is in no seal yet, as the record of a linked folder says. Returns
+        None if the folder is not on that branch."""
+        try:
+            link = read_repo(folder)
+        except SvcError:
+            return None
+        if (link.repo_id, link.branch) != (repo_id, branch) or link.shown_seal:
+            return None
+        record = self._records.get((folder, repo_id)) or self._home.find_record(folder, repo_id)
+        if record is None:
+            return None
+        self._records[folder, repo_id] = record
+        stamp = _stamp(record)
+        if stamp not in ((), self._since.get(record, ((), None))[0]):
+            self._since[record] = stamp, read_since_seal(record)
+        return self._since[record][1] if record in self._since else None
+
+    def folder_on(self, repo: str, branch: str, origin: str) -> Path | None:
+        """Returns a watched folder that is on a branch of a repository of the server `origin`."""
+        status = self.status()
+        folders = status.folders if status is not None else []
+        named = (repo, branch, origin)
+        return next(
+            (Path(at.folder) for at in folders if (at.repo, at.branch, at.server) == named),
+            None,
+        )
+
     def people(self, repo: str, branch: str) -> list[PersonOnBranch]:
         """Returns the people on a branch. They are only known if this machine watches a folder that is on
         that branch."""
@@ -122,3 +155,14 @@ class Machine:
             if (folder.repo, folder.branch) == (repo, branch)
             for person in folder.people
         ]
+
+
+def _stamp(record: Path) -> Stamp:
+    """Returns when the database of a record was written last. Returns () if there is none."""
+    with suppress(OSError):
+        written = [(record / "state.db").stat().st_mtime_ns]
+        with suppress(OSError):  # it has no log until it is written to
+            log = (record / "state.db-wal").stat()
+            written += [log.st_mtime_ns, log.st_size]
+        return tuple(written)
+    return ()

@@ -184,6 +184,10 @@ class RepoScreen(RepoPage):
             return ""
         return self.view.label_of(action)
 
+    def list_hints(self) -> list[tuple[Action, str]]:
+        hints = super().list_hints()
+        return self.view.order_hints(hints) if self.view is not None and self.view.is_complete else hints
+
     def command_of(self, action: Action) -> str:
         view = self.view
         return view.command_of(action) if view is not None and view.is_complete else action.command
@@ -350,6 +354,14 @@ class RepoScreen(RepoPage):
         paint = getattr(self.view, "paint", None)
         if paint is not None and self.view is not None and self.view.is_complete:
             paint()
+
+    def show_branch(self, name: str) -> None:
+        branch = next((ref for ref in self.refs if ref.type == "branch" and ref.name == name), None)
+        if branch is not None:
+            self.go_to(name, branch.head)
+        else:
+            self._missing = name  # it is shown as soon as the branches are read again
+            self.do_refresh()
 
     def go_to(self, name: str, seal: str | None) -> None:
         """Show the repository at another branch, tag or seal. `name`: the name of the branch or tag."""

@@ -46,6 +46,11 @@ class View(Vertical):
         """Whether the key enter does something on the rows of the tab."""
         return hasattr(self, "on_lines_chosen")
 
+    def order_hints(self, hints: list[tuple[Action, str]]) -> list[tuple[Action, str]]:
+        """Returns the actions of the line of keys and their labels in the order in which a narrow screen
+        keeps them."""
+        return hints
+
     def mine(self) -> bool:
         """Returns whether the account is the author of what the row under the cursor shows."""
         return False

@@ -254,18 +254,18 @@ async def test_blame_opens_seals(project: str, open_app: Open, width: int) -> No
     async with open_app().run_test(size=(width, 30)) as pilot:
         await opened(pilot, "t", *"main", "enter")
         text = await sees(pilot, "return 2", "2 lines")
-        assert "enter seal" not in text
+        assert "enter its seal" not in text
         await press(pilot, "B")
-        text = await sees(pilot, "First", "enter seal")
+        text = await sees(pilot, "First", "enter its seal  B end blame  h history", "esc back")
         assert "Second" not in text
         await press(pilot, "j")
-        text = await sees(pilot, "Second", "enter seal")
+        text = await sees(pilot, "Second", "enter its seal")
         assert "First" not in text
         await press(pilot, "enter")
         await sees(pilot, "/project  seal ", "Second", "✓ signed", "+    return 2")
         await press(pilot, "escape", "B")
         text = await sees(pilot, "return 2", "2 lines")
-        assert "enter seal" not in text and "Second" not in text
+        assert "enter its seal" not in text and "Second" not in text
         await press(pilot, "enter")
         await sees(pilot, "return 2", "2 lines")
 

@@ -58,7 +58,7 @@ async def edit(pilot: Pilot[None]) -> TextEditor:
     return pilot.app.screen.query_one(TextEditor)
 
 
-async def test_two_write_one_text_and_see_each_other(other: Typist, open_app: Open) -> None:
+async def test_two_write_one_text_and_see_each_other(other: Typist, alice: Svc, open_app: Open) -> None:
     before = Path("README.md").read_text()
     async with open_app(place=here()).run_test(size=(100, 24)) as pilot:
         area = await edit(pilot)
@@ -85,8 +85,17 @@ async def test_two_write_one_text_and_see_each_other(other: Typist, open_app: Op
             pilot, "✓ saved on the branch, not in this seal: L shows it live, :push -m MESSAGE seals it"
         )
         assert "alpha" not in await sees(pilot, "2 Code")
+        await sees(pilot, "README.md · edits in no seal", "~ not sealed")
+        await press(pilot, "escape")
+        await press(pilot, "enter")
+        await sees(pilot, "the branch has edits of it in no seal: L shows them, :push -m MESSAGE seals them")
         await press(pilot, "L")
         await sees(pilot, "alpha", "1 not sealed")
+        await press(pilot, "L")
+        await sees(pilot, "edits in no seal", "~ not sealed")
+        assert alice("push", "-m", "Both").code == 0
+        await soon(pilot, lambda: "not sealed" not in shown(pilot.app))  # type: ignore[arg-type]
+        assert "edits in no seal" not in await sees(pilot, "README.md", "alpha")
 
 
 async def test_what_another_has_just_changed_is_marked_for_a_moment(
@@ -199,7 +208,14 @@ async def test_another_branch_and_no_folder_say_what_to_do(
         pilot.app.screen.go_to("main", pilot.app.screen.seal)  # type: ignore[attr-defined]
         await settle(pilot)
         await press(pilot, "e")
-        await sees(pilot, ":switch main")
+        await sees(pilot, "edit README.md on main", "is on side. Switch it to main and edit there?")
+        await press(pilot, "n")
+        await sees(pilot, " stays on side, and nothing was edited")
+        Path("README.md").write_text("Typed meanwhile\n")
+        assert alice("status").code == 0
+        await press(pilot, "e")
+        await sees(pilot, "is on side, with edits that the server does not have (README.md): :push")
+        assert here().branch == "side"
         screen = pilot.app.screen
         await press(pilot, "t")
         await soon(pilot, lambda: pilot.app.screen is not screen)  # no key waits for a text to open
@@ -208,6 +224,24 @@ async def test_another_branch_and_no_folder_say_what_to_do(
         await open_readme(pilot)
         await press(pilot, "e")
         await sees(pilot, ":repo clone")
+
+
+async def test_the_folder_is_switched_to_the_branch_that_is_shown(
+    other: Typist, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "branch", "side").code == 0
+    assert alice("switch", "side").code == 0
+    async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
+        await open_readme(pilot)
+        pilot.app.screen.go_to("main", pilot.app.screen.seal)  # type: ignore[attr-defined]
+        await settle(pilot)
+        await press(pilot, "e", "y")
+        await sees(
+            pilot, "  main  edited live", "README.md · ✓ saved", "is on main now; :switch - takes it back"
+        )
+        await pilot.press("home", *"mine ")
+        await soon(pilot, lambda: (other.hear(), other.shown.startswith(b"mine "))[1])
+    assert here().branch == "main"
 
 
 async def test_keys_typed_ahead_find_and_keys_here(other: Typist, open_app: Open) -> None:
@@ -304,7 +338,7 @@ async def test_a_protected_branch_is_said_before_anything_is_typed(
         await sees(pilot, "main takes edits by proposals only (rule main); a branch", "/README")
         assert not isinstance(pilot.app.screen, Edit)
         await pilot.press("escape")
-        await sees(pilot, "main takes edits by proposals only (rule main)", "t find file")
+        await sees(pilot, "main takes edits by proposals only (rule main)", "B blame")
         assert alice("repo", "protect", "clear", "main", "--yes").code == 0
         await pilot.press("e")
         await sees(pilot, "README.md · ✓ saved")
@@ -325,7 +359,10 @@ async def test_edits_of_a_protected_branch_begin_on_a_branch_of_their_own(
         await pilot.press("home", *"mine ")
         await sees(pilot, "✓ saved, in no seal yet")
         await pilot.press("escape")
-        await sees(pilot, "✓ saved on the branch, not in this seal: b shows own/words")
+        text = await sees(pilot, "✓ saved on own/words, not in this seal: L shows it live, ")
+        flat = " ".join(text.split())
+        assert ":push -m MESSAGE seals it, :pr create proposes it" in flat
+        await sees(pilot, "  own/words @ ", "edits in no seal")
     assert here().branch == "own/words" and Path("README.md").read_text().startswith("mine ")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from localstore.agent.talk import Folder
 from localstore.core.model.history import Blob
@@ -12,10 +13,15 @@ from localstore.core.model.limits import SHEET_TEXT
 from localstore.core.model.protection import Protection, matching, refusal
 from tui import contents
 from tui.actions import Action
+from tui.machine import Machine
 from tui.screens.base import READING_SECONDS
 from tui.screens.code.file_view import FileView
-from tui.screens.code.own_branch import ask_for_branch
+from tui.screens.code.own_branch import ask_for_branch, offer_switch
+from tui.text import safe
 from tui.widgets.lines import Lines
+
+if TYPE_CHECKING:
+    from tui.screens.code.edit import Edit
 
 EDIT = Action("edit", ("e",), "edit live", "", "signed_in", True, "live.updates")
 
@@ -99,6 +105,8 @@ class BeginEdit(FileView):
         place = self.svc.place.read_again()
         if self.is_attached and self.of.in_front and place.folder is not None and place.branch == name:
             self._open_edit(place.folder, name)
+            words = f"{place.folder.name} is on {name} now; svc switch - takes it back"
+            cast("Edit", self.app.screen).say(words, "dim")
 
     def _find_folder(self) -> None:
         """Find the folder of this machine in which the text is edited, and edit it there."""
@@ -160,10 +168,39 @@ class BeginEdit(FileView):
         if machine is None or self.path is None:
             return
         if branch != ref:
-            self.of.drop_keys()
-            self.of.say(f":switch {ref} first: on {branch} is {folder}", "warn")
+            self._edit_elsewhere(machine, folder, branch)
             return
         self._open_edit(folder, branch)
+
+    def _edit_elsewhere(self, machine: Machine, folder: Path, branch: str) -> None:
+        """Called if the folder of the text is on another branch than the shown one. Offers to switch it,
+        unless it has edits that the server does not have."""
+        ref, path, place = self.of.ref_name, self.path or "", self.svc.place.read_again()
+        self.of.drop_keys()
+        if place.folder != folder:
+            self.of.say(f"{folder} is on {branch}: svc switch {ref} there, then e edits it", "warn")
+            return
+
+        def work() -> None:
+            since = machine.since_seal(folder, self.of.repo.id, branch)
+            self.svc.later(lambda: offer(list(since.unsent) if since is not None else []))
+
+        def offer(unsent: list[str]) -> None:
+            if not (self.is_attached and self.of.in_front):
+                return
+            if unsent:
+                names = f"{safe(unsent[0])}{f' and {len(unsent) - 1} more' if unsent[1:] else ''}"
+                self.of.drop_keys()
+                self.of.say(
+                    f"{folder.name} is on {branch}, with edits that the server does not have ({names}): "
+                    f"svc push -m MESSAGE sends them, then e offers to switch to {ref}",
+                    "warn",
+                )
+            else:
+                offer_switch(self.of, branch, ref, path, self._edit_on_branch)
+
+        self.of.hold_keys(READING_SECONDS)
+        self.app.run_worker(work, thread=True, group="edit", exclusive=True, exit_on_error=False)
 
     def _open_edit(self, folder: Path, branch: str) -> None:
         machine = self.svc.machine

@@ -16,6 +16,7 @@ from textual.timer import Timer
 from localstore.agent.talk import PersonOnBranch
 from localstore.core.model.history import Blame, BlameRange, Blob, Tree
 from localstore.core.words import count, first_line
+from localstore.record.since_seal import SinceSeal
 from svc.console.table import size
 from tui import contents
 from tui.actions import Action
@@ -35,7 +36,7 @@ from tui.screens.code.replay import Replay
 from tui.screens.code.words import SEARCH
 from tui.screens.facts import Facts
 from tui.screens.split import REST
-from tui.text import Part, fit, safe
+from tui.text import Part, fit, fold, safe
 from tui.texts import Texts, is_markdown, item, linked_path
 from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
@@ -53,6 +54,7 @@ OF_FILES = frozenset(
     {"find_file", "search_files", "blame", "history", "replay", "edit", "live"}
 )  # not keys of a list of seals
 OF_COMPARISON = frozenset(action.id for action in DIFF_ACTIONS) - {"split"}  # no keys of a plain file
+OF_TEXT = ("open", "split", "blame", "history", "edit", "live", "back")  # keys that come first in a text
 NEED_FILE = frozenset({"blame", "replay", "edit"})
 IN_DIFF = {"split": "side by side", "next_hunk": "next hunk", "next_file": "next file"}  # keys named there
 OF_NOTHING = frozenset({"live", "follow"})  # keys of a branch without a seal
@@ -165,7 +167,9 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         if self.replaying and action.id == "back":
             return "end the replay"
         if action.id == "open" and self._mode == "file" and lines is self.query_one("#file", Lines):
-            return "seal" if self._blamed is not None else ""
+            return "its seal" if self._blamed is not None else ""
+        if action.id == "blame" and self._blaming and lines is not tree:
+            return "end blame"
         if action.id in NEED_FILE and not self.replaying and not self._has_text(in_tree=lines is tree):
             return ""
         if action.id == "split" and self._mode == "file":
@@ -174,7 +178,16 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             return "page" if self._shows_source else "source"
         if action.id == "replay" and lines is tree and not self.replaying:  # it is played in the text
             return ""
+        if action.id == "live" and (self.live or self.edits):
+            return "the seal" if self.live else "live edits"
         return SEARCH if action.id == "search_files" else action.label
+
+    def order_hints(self, hints: list[tuple[Action, str]]) -> list[tuple[Action, str]]:
+        """In a text, the keys that are about it come before those that lead elsewhere."""
+        if self._mode != "file" or self.replaying or self.of.lines is not self.query_one("#file", Lines):
+            return hints
+        first = [id for id in OF_TEXT if id != "live" or self.edits or self.live]
+        return sorted(hints, key=lambda hint: first.index(hint[0].id) if hint[0].id in first else len(first))
 
     def facts(self) -> dict[str, str]:
         """Returns the file that the keys are about: the one under the cursor of the tree, or else the open
@@ -218,8 +231,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
     def on_mount(self) -> None:
         self.load_seal()
         self._arrange()
-        self._look_for_people()
-        self.set_interval(PEOPLE_EVERY, self._look_for_people)
+        self._look_around()
+        self.set_interval(PEOPLE_EVERY, self._look_around)
         self.set_interval(HERE_EVERY, self._tell_here)
 
     @property
@@ -296,7 +309,13 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             return file.position
         if self.replaying or self._blamed is not None or not isinstance(file.rows, Source):
             return ""
-        live = "live, " if self.path in self.unsealed else ""
+        live = (
+            "live, "
+            if self.path in self.unsealed
+            else "edits in no seal, "
+            if self.is_edited(self.path)
+            else ""
+        )
         return f"{live}{file.position} lines" if len(file.rows) != 1 else f"{live}1 line"
 
     def _head(self, title: str, words: str) -> None:
@@ -317,6 +336,9 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
     def _focus(self, name: str) -> None:
         self.screen.set_focus(self.query_one(f"#{name}", Lines))
 
+    def open_tab(self) -> None:
+        self._look_around()
+
     @property
     def is_empty(self) -> bool:
         """Whether the tab has nothing to show, because nothing is sealed on the branch yet."""
@@ -330,6 +352,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self.leave_replay()
         if self.live and self.of.ref_name != self._looked_ref:
             self.leave_live()
+        self.edits = {}  # they are of the seal that was shown before
+        self._look_around()
         self._arrange()
         if self.is_empty:
             self._show_first_steps()
@@ -361,16 +385,36 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         file.show(sequence([Item(None, row) for row in rows]))
         self._head(f"{safe(self.of.ref_name)} · no seal yet", "")
 
-    def _look_for_people(self) -> None:
-        """Ask the agent which files other people are in. Does nothing unless this tab is in front."""
+    def _look_around(self) -> None:
+        """Find out which files other people are in, and which edits of the branch are in no seal. Does
+        nothing unless this tab is in front."""
         machine, repo, ref = self.svc.machine, self.of.repo, self.of.ref_name
+        place, origin = self.svc.place, self.svc.client.origin
         if machine is None or self.live or not self.display or not self.of.in_front:
             return  # whoever looks at the live state is told
 
         def work() -> None:
+            since = machine.since_seal(place.folder, repo.id, ref) if place.folder is not None else None
+            if since is None and (folder := machine.folder_on(repo.full_name, ref, origin)) is not None:
+                since = machine.since_seal(folder, repo.id, ref)
+            self.app.call_from_thread(self._see, ref, since)
             self.app.call_from_thread(self._met, machine.people(repo.full_name, ref))
 
         self.app.run_worker(work, thread=True, group="people", exclusive=True, exit_on_error=False)
+
+    def _see(self, ref: str, since: SinceSeal | None) -> None:
+        """Mark the files that the branch has edited since the shown seal."""
+        if not self.is_attached or self.live or ref != self.of.ref_name:
+            return
+        edits = since.edits if since is not None and since.seal == self.of.seal else {}
+        if edits != self.edits:
+            self.edits = edits
+            if self._tree is not None:
+                self._paint_tree()
+            blob = self._blob
+            if self._mode == "file" and blob is not None and blob.encoding == "utf-8" and not self.replaying:
+                self._count_lines()
+            self.of.show_keys()
 
     def _met(self, people: list[PersonOnBranch]) -> None:
         if people != self._people and self.is_attached and not self.live:
@@ -434,6 +478,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
                 self.of.stay_in_code()
                 self.open_file(path)
                 self._focus("file")
+                self.tell_of_edits(path)
             elif kind == "dir":
                 self._load_folder(path)
             else:
@@ -573,8 +618,9 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         """Write into the title how many lines the open text has. A page of Markdown has rows of its own, and
         the position of the cursor counts these."""
         live = "live" if self.path in self.unsealed else ""
+        edited = "edits in no seal" if self.is_edited(self.path) else ""
         lines = "" if self._is_page else count(len(self._text), "line")
-        self._title(", ".join(words for words in (live, lines) if words))
+        self._title(", ".join(words for words in (live, lines, edited) if words))
 
     @property
     def _is_page(self) -> bool:
@@ -636,12 +682,20 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self.query_one("#file", Lines).show([Item(None, ((row, "dim"),))])
         self._title(size(blob.size))
 
-    def _show_bytes(self, blob: Blob) -> None:
+    def show_undrawn(self, blob: Blob, why: str) -> None:
+        self._show_bytes(blob, why)
+
+    def _show_bytes(self, blob: Blob, undrawn: str = "") -> None:
+        """Show what a file is that is not a text. `undrawn`: why it is not drawn, if it is a picture."""
         place = self.svc.place
         folder = place.folder if place.repo_id == self.of.repo.id else None
         rows = rows_of_bytes(blob, self.of.repo.full_name, folder)
+        if undrawn:
+            why: Part = (f"✗ this picture cannot be drawn: {safe(undrawn)}", "bad")
+            width = max(20, self.query_one("#file_pane").size.width - 4)
+            rows = [*fold((why,), width), (), *rows]
         self.query_one("#file", Lines).show([Item(None, row) for row in rows])
-        self._title("binary")
+        self._title("picture, not drawn" if undrawn else "binary")
 
     def _title(self, right: str) -> None:
         self._head(safe(self.path or ""), right)

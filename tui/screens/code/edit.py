@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from textual.app import ComposeResult
 from textual.events import Key
@@ -18,12 +19,13 @@ from localstore.core.words import count
 from tui.actions import Action, spell_key
 from tui.listening.writing import AgentEvent, Writing
 from tui.machine import Machine
-from tui.screens.base import READING_SECONDS, TWO_PANES, Base, Over
+from tui.screens.base import READING_SECONDS, TWO_PANES, Over
 from tui.screens.code.clipboard import copy
 from tui.screens.code.edit_keys import EDIT_ACTIONS
 from tui.screens.code.live import name_of
 from tui.screens.code.own_branch import ask_for_branch
 from tui.screens.command.output import DONE
+from tui.screens.repo_page import RepoPage
 from tui.text import Part, safe
 from tui.theme import css_colour
 from tui.widgets.frame import LIGHTS, Folded, Prompt
@@ -486,23 +488,28 @@ class Edit(Over):
         below = self.below
         self.drop_keys()
         self.app.pop_screen()
+        is_moved = isinstance(below, RepoPage) and below.ref_name != self._branch
+        if is_moved and opened and not self._ended:
+            cast("RepoPage", below).show_branch(self._branch)
         if self._ended:
             apart = f"; the text is in {self._apart}" if self._apart else ""
             below.say(f"{self._ended}; {text}" if role == "bad" else f"{self._ended}{apart}", role)
         elif opened:
-            words = self._where_saved(below) if is_unsealed else text
+            words = self._where_saved(is_moved) if is_unsealed else text
             below.say(f"{self._branch}: {self._why_refused()}" if self._refused else words, role)
 
-    def _where_saved(self, below: Base) -> str:
+    def _where_saved(self, is_moved: bool) -> str:
         """Returns where the text is that was typed, because the screen below shows the sealed one. Says which
-        key shows it, and what seals it."""
+        key shows it, and what seals it. `is_moved`: the edits have a branch of their own, which the screen
+        below goes to."""
         key = self._key_of("live")
         shows = f"{key} shows it live, " if key else ""
-        if getattr(below, "ref_name", self._branch) != self._branch:
-            shows = f"b shows {self._branch}, "
         linked = self.svc.place.folder == self._folder
         seals = "svc push -m MESSAGE seals it" if linked else f"a push in {self._folder} seals it"
-        return f"{SAVED} on the branch, not in this seal: {shows}{seals}"
+        if is_moved and linked:
+            seals += ", svc pr create proposes it"
+        branch = safe(self._branch) if is_moved else "the branch"
+        return f"{SAVED} on {branch}, not in this seal: {shows}{seals}"
 
 
 def _role(person: PersonOnBranch) -> str:

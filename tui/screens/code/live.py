@@ -6,14 +6,15 @@ requested."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from localstore.agent.talk import BranchEvent, PersonOnBranch, Unsealed
 from localstore.core.errors import SvcError
 from localstore.core.model.history import Blob
+from localstore.record.since_seal import Change
 from svc.flows.history.live_text import live_text
-from tui.actions import MOVES
+from tui.actions import MOVES, spell_key
 from tui.client import sentence
 from tui.listening.looking import Looking
 from tui.screens.code.file_view import FileView
@@ -59,6 +60,7 @@ class Live(FileView):
         self._looked_ref = ""
         self._light = LIGHTS["unknown"]
         self.unsealed: dict[str, Unsealed] = {}
+        self.edits: Mapping[str, Change] = {}  # paths that the branch has in no seal, while the seal is shown
         self._followed: PersonOnBranch | None = None
         self._wants_to_follow = False
         self._asked = self._painted = 0  # numbers of the last live text that was asked for, and painted
@@ -198,6 +200,9 @@ class Live(FileView):
     def live_entry(self, path: str) -> tuple[Part, ...]:
         """Returns the note that the tree shows beside a file or folder that differs from the seal, as parts.
         Returns () if it does not differ."""
+        if not self.live:
+            differs = path in self.edits or any(edited.startswith(f"{path}/") for edited in self.edits)
+            return (("~ not sealed ", "warn"),) if differs else ()
         change = self.unsealed.get(path)
         if change is not None:
             by = "".join(f"@{safe(name)} " for name in change.by[:2])
@@ -207,6 +212,25 @@ class Live(FileView):
             return (sign or ("~ live ", "warn"), (by, "dim"))
         below = f"{path}/"
         return (("~ live ", "warn"),) if any(name.startswith(below) for name in self.unsealed) else ()
+
+    def is_edited(self, path: str | None) -> bool:
+        """Whether the shown seal has an older version of a file than the branch."""
+        return not self.live and path in self.edits
+
+    def tell_of_edits(self, path: str) -> None:
+        """If the branch has edits of a file that are in no seal, say so, which key shows them, and what seals
+        them."""
+        if self.is_edited(path):
+            key = self._key_of_live()
+            shows = f"{key} shows them, " if key else ""
+            self.of.say(
+                f"the branch has edits of it in no seal: {shows}svc push -m MESSAGE seals them", "warn"
+            )
+
+    def _key_of_live(self) -> str:
+        """Returns the key that shows the live state of the branch. Returns "" if it has none."""
+        keys = next((action.keys for action in self.svc.actions() if action.id == "live"), ())
+        return spell_key(keys[0]) if keys else ""
 
     def live_entries(self, folder: str) -> dict[str, str]:
         """Returns the new entries of a folder, as `path: kind` with the kind "file" or "dir". New are the

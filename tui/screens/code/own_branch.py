@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
-from tui.screens.base import Base
+from tui.screens.base import Base, PromptQuestion
 from tui.screens.command.output import DONE
 
 ASKS = "name of the branch"
+SWITCH_OR_LEAVE = (("y", "switch and edit"), ("esc n", "leave"))
 
 
 def suggest_name(account: str, path: str) -> str:
@@ -47,20 +48,53 @@ def _folder(screen: Base) -> str:
 
 
 def _make(screen: Base, branch: str, name: str, then: Callable[[str], None]) -> None:
+    undone = f"{name} was not made"
+
     def switch() -> None:
-        screen.svc.run_beside(["switch", name, "--merge"], make_end(lambda: then(name)))
-
-    def make_end(go_on: Callable[[], None]) -> Callable[[str, Sequence[str]], None]:
-        def take_end(output: str, state: Sequence[str]) -> None:
-            if not screen.is_attached:
-                return
-            if state[0] == DONE:
-                go_on()
-                return
-            lines = [line.strip() for line in output.splitlines() if line.strip()]
-            screen.say(lines[-1].removeprefix("svc: ") if lines else f"{name} was not made", "bad")
-
-        return take_end
+        _run(screen, ["switch", name, "--merge"], undone, lambda: then(name))
 
     screen.say(f"◐ making {name}", "dim")
-    screen.svc.run_beside(["repo", "branch", name, "--from", branch], make_end(switch))
+    _run(screen, ["repo", "branch", name, "--from", branch], undone, switch)
+
+
+def _run(screen: Base, words: list[str], undone: str, go_on: Callable[[], None]) -> None:
+    """Run a command of svc, and then call `go_on`. If it fails, say why. `undone`: what to say if it
+    prints no reason."""
+
+    def take_end(output: str, state: Sequence[str]) -> None:
+        if not screen.is_attached:
+            return
+        if state[0] == DONE:
+            go_on()
+            return
+        lines = [line.strip() for line in output.splitlines() if line.strip()]
+        screen.say(lines[-1].removeprefix("svc: ") if lines else undone, "bad")
+
+    screen.svc.run_beside(words, take_end)
+
+
+def offer_switch(screen: Base, branch: str, target: str, path: str, then: Callable[[str], None]) -> None:
+    """Offer to switch the linked folder from `branch` to the branch `target`, in order to edit `path` there.
+    After that, call `then` with `target`."""
+
+    def decide(answer: str) -> None:
+        if answer != "y":
+            leave()
+            return
+        screen.say(f"◐ switching {_folder(screen)} to {target}", "dim")
+        _run(screen, ["switch", target], f"{_folder(screen)} was not switched", lambda: then(target))
+
+    def leave() -> None:
+        screen.say(f"{_folder(screen)} stays on {branch}, and nothing was edited", "dim")
+
+    question = (
+        f"A text is edited on the branch of its folder, and {_folder(screen)} is on {branch}. "
+        f"Switch it to {target} and edit there?"
+    )
+    screen.ask(
+        "",
+        decide,
+        on_leave=leave,
+        answers=SWITCH_OR_LEAVE,
+        question=PromptQuestion(question, f"edit {path} on {target}"),
+    )
