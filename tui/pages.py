@@ -94,7 +94,7 @@ class Pages:
     def issue(self, repo: Repo, number: int) -> Page:
         issue: Issue = self._read(contents.issue(repo.id, number))
         lines = [
-            f"{issue.state}, by {_who(issue)} {self._ago(issue.created_at)}",
+            f"{issue.state}, written by {_who(issue)} {self._ago(issue.created_at)}",
             *_list_names("labels", (label.name for label in issue.labels)),
             *_list_names("assigned", (_handle(actor) for actor in issue.assignees)),
             *_text(issue.body),
@@ -157,7 +157,7 @@ class Pages:
         threads: list[Thread] = self._read(contents.threads(repo.id, number))
         state = state_of_proposal(proposal.state, proposal.draft)
         lines = [
-            f"{state}, by {_who(proposal)} {self._ago(proposal.created_at)}",
+            f"{state}, proposed by {_who(proposal)} {self._ago(proposal.created_at)}",
             f"{safe(proposal.head)} into {safe(proposal.base)}",
             *_list_names("labels", (label.name for label in proposal.labels)),
             *_list_names("assigned", (_handle(actor) for actor in proposal.assignees)),

@@ -28,7 +28,7 @@ from tui.text import hang, safe
 from tui.wording import in_app
 
 YES = ("y", "yes")
-WIDTH = 100  # columns of the output of a command in a script
+WIDTH = 1000  # columns of the output of a command in a script, where nothing is cut
 MANY = 30  # names that a question lists at most
 ERROR = "svc: "
 NOTHING_SENT = "nothing was sent"
@@ -233,8 +233,19 @@ class TypedLines:
                 continue
 
     def _run_in_script(self, commands: Commands, words: list[str]) -> bool:
+        printed = ""
+
+        def print_more(output: str) -> None:
+            """Print the whole lines of the output so far that were not printed before: the command may wait
+            for somebody who does what they say."""
+            nonlocal printed
+            if output.startswith(printed):
+                whole = output[: output.rfind("\n") + 1]
+                self._print_output(whole[len(printed) :])
+                printed = max(printed, whole, key=len)
+
         try:
-            response = commands.run(words, None, WIDTH, lambda: False, lambda text: None)
+            response = commands.run(words, None, WIDTH, lambda: False, print_more)
         except (SvcError, OSError) as error:
             self._speech.fail(sentence(error))
             return False
@@ -243,10 +254,13 @@ class TypedLines:
         if question:
             return self._confirm(commands, words, question)
         text = str(data.get("text", "")) or (response.error.message if response.error else "")
-        for line in text.rstrip().splitlines():
-            self._speech.say(in_app(line) if line.startswith(ERROR) else line)
+        self._print_output(text.removeprefix(printed).rstrip())
         self._speech.failed |= not response.success
         return response.success
+
+    def _print_output(self, text: str) -> None:
+        for line in text.splitlines():
+            self._speech.say(in_app(line) if line.startswith(ERROR) else line)
 
     def _confirm(self, commands: Commands, words: list[str], question: str) -> bool:
         """Ask the question of a command, and run it if the answer is yes."""
@@ -261,7 +275,12 @@ class TypedLines:
 
 
 def _range(names: Sequence[str]) -> str:
-    return f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0]
+    """Returns numbers in words, such as `0 to 20` or, if some are missing between them, `9, 7, 2`."""
+    numbers = [int(name) for name in names]
+    if len(numbers) > 2 and numbers == [*range(numbers[0], numbers[-1] + 1)]:
+        return f"{names[0]} to {names[-1]}"
+    more = f" and {len(names) - MANY} others" if len(names) > MANY else ""
+    return ", ".join(names[:MANY]) + more
 
 
 def _choose(typed: str, names: Sequence[str]) -> str:

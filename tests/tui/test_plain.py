@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from localstore.agent.talk import ApiResponse
 from localstore.core.errors import NotFound
 from localstore.core.model.history import ChangedFile
 from tests.svc.cmd.test_commands import on_a_terminal
@@ -19,7 +20,7 @@ from tests.svc.conftest import Answer, Svc
 from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import project
 from tui.page import Choice, Page
-from tui.page_acts import NOTE, Act
+from tui.page_acts import NOTE, Act, Missing
 from tui.pages import changed_lines
 from tui.plain import LineMode, Visit
 from tui.reads import Read
@@ -82,8 +83,8 @@ def test_what_a_typed_command_changes_is_read_and_it_is_about_the_page(  # type:
     issues = choice(typed("1", "q").out, "issues")
     out = typed("1", issues, "1", ":issue comment -b 'By command'", ":issue close", "q").out
     assert "comment by" in out.split("By command")[0] and "  By command" in out
-    assert out.split("  By command")[1].count("closed, by") == 1
-    assert "reopen" in out.split("closed, by")[1]
+    assert out.split("  By command")[1].count("closed, written by") == 1
+    assert "reopen" in out.split("closed, written by")[1]
 
 
 def test_a_question_mark_lists_what_can_be_typed(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
@@ -105,7 +106,7 @@ def test_a_review_and_a_merge_by_numbers(busy: str, typed) -> None:  # type: ign
     out = typed("1", proposals, "1", merge, "q").out
     out += typed("1", proposals, "1", merge, choice(out, "squash"), "q").out
     assert "\nMerged #1" in out, out
-    assert "merged, by" in out
+    assert "merged, proposed by" in out
 
 
 def test_a_text_is_read_from_a_line_and_from_a_word(project: str, typed) -> None:  # type: ignore[no-untyped-def]
@@ -301,7 +302,11 @@ def test_what_is_not_understood_says_what_can_be_chosen(project: str, typed) -> 
 
 def test_a_choice_is_typed_by_its_first_words_and_an_issue_by_its_number(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
     out = typed("1", "#2", "close", "reopen", "b", "#1", "b", "history", "q").out
-    assert "#2 Stalls" in out and "closed, by" in out and "open, by" in out.split("closed, by")[1]
+    assert (
+        "#2 Stalls" in out
+        and "closed, written by" in out
+        and "open, written by" in out.split("closed, written by")[1]
+    )
     assert "topic into main" in out and "history, 2 seals" in out
 
 
@@ -462,7 +467,7 @@ def test_a_pipe_gets_a_page_whole_and_unwrapped(project: str, alice: Svc, typed)
 
 
 def test_other_words_of_a_row_choose_it_if_nothing_is_done_at_once(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
-    assert "#2 Stalls\nopen, by" in typed("1", "issues", "stalls", "q").out
+    assert "#2 Stalls\nopen, written by" in typed("1", "issues", "stalls", "q").out
     assert "Four is better" in typed("1", "#1", "main.py:2", "q").out
     refused = typed("1", "#2", "planned", "q")
     assert refused.code == 1 and "planned is none of the choices" in refused.out
@@ -536,3 +541,36 @@ def test_a_review_is_read_like_a_comment_and_a_removed_reason_is_news(  # type: 
     assert "it cannot be merged yet: it needs an approval\n" in out
     assert " reviewed just now:\n  First\n  \n  second\n" in out
     assert "\nit can be merged\n" in out.split("Protected main")[1]
+
+
+def test_a_command_of_a_script_says_what_it_waits_for_and_nothing_twice() -> None:
+    """What the command has printed is there before it ends; nothing of it is cut."""
+    mode, out = _line_mode("")
+    seen = list[str]()
+
+    class _Slow:
+        first_words = frozenset[str]()
+
+        def path_in(self, words: list[str]) -> str:
+            return words[0]
+
+        def run(
+            self, words: list[str], folder: None, width: int, stopped: Any, on_output: Any
+        ) -> ApiResponse[Any]:
+            on_output("Open http://a.example\nWaiting")
+            seen.append(out.getvalue())
+            on_output("Open http://a.example\nWaiting …\n")
+            text = "Open http://a.example\nWaiting …\n" + "x" * 300
+            return ApiResponse(success=True, data={"text": text})
+
+    mode._lines._commands = _Slow()  # type: ignore[assignment]
+    assert mode._lines.run(["login"])
+    assert seen == ["Open http://a.example\n"]
+    assert out.getvalue() == "Open http://a.example\nWaiting …\n" + "x" * 300 + "\n"
+
+
+def test_numbers_to_choose_from_are_named_if_some_are_missing() -> None:
+    asked = Missing("number", "", names=lambda: ["9", "7", "2"])
+    mode, out = _line_mode("7\n")
+    assert mode._lines.ask(asked) == "7"
+    assert "number, 9, 7, 2; an empty line leaves it:\n" in out.getvalue()
