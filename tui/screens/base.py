@@ -32,16 +32,18 @@ READING_SECONDS = 10.0  # that keys wait for a screen that opens when something 
 TWO_PANES, THREE_PANES = 100, 140  # columns from which there are as many
 FILTERED = (("escape", "clears"), ("slash", "changes"))  # keys while a filter hides rows, and what they do
 SEARCHED = (("escape", "ends the search"),)  # the same, while what a search finds is marked
+QUESTION_LINES = 8  # of the screen that a question at its bottom covers, at most
 LABEL = 44  # columns of what stands before a typed text
 FACTS_BESIDE = 180  # columns from which a list and its preview have a column of facts beside them
 
 
 class PromptQuestion(NamedTuple):
-    """A question in a frame over the screen. `destroys`: see `Base.confirm`."""
+    """A question in a frame over the screen. `destroys`, `low`: see `Base.confirm`."""
 
     question: str
     title: str = ""
     destroys: bool = False
+    low: bool = False
 
 
 class Base(Screen[None], inherit_bindings=False):
@@ -241,8 +243,12 @@ class Base(Screen[None], inherit_bindings=False):
         """Show a question with its prompt in a frame over the screen. `placed`: called once the prompt is on
         the screen."""
         self._aligned = self.styles.align
-        self.styles.align = ("center", "middle")
-        self.mount(Question(question.title, question.question, prompt, placed, question.destroys))
+        self.styles.align = ("center", "bottom" if question.low else "middle")
+        frame = Question(question.title, question.question, prompt, placed, question.destroys)
+        self.mount(frame)
+        if question.low and self.lines is not None:
+            frame.styles.margin = (0, 0, 1, 0)  # the line of keys stays
+            self.lines.cover(QUESTION_LINES)
 
     def on_resize(self) -> None:
         for question in self.query(Question):
@@ -437,6 +443,8 @@ class Base(Screen[None], inherit_bindings=False):
         for question in self.query(Question):
             self.styles.align = self._aligned
             question.remove()
+            for lines in self.query(Lines):
+                lines.cover(0)
         self.show_frame()
         if back is not None:
             self.set_focus(back)
@@ -474,10 +482,17 @@ class Base(Screen[None], inherit_bindings=False):
         return None
 
     def confirm(
-        self, question: str, then: Callable[[], None], title: str = "", *, destroys: bool = False
+        self,
+        question: str,
+        then: Callable[[], None],
+        title: str = "",
+        *,
+        destroys: bool = False,
+        low: bool = False,
     ) -> None:
         """Ask a question, and call `then` if the user presses y. Otherwise show that nothing was done.
-        `destroys`: whether the change takes away something that cannot be brought back."""
+        `destroys`: whether the change takes away something that cannot be brought back. `low`: whether the
+        question stands at the bottom, because it is about the row under the cursor."""
 
         def done(typed: str) -> None:
             if typed.strip().lower() == "y":
@@ -485,7 +500,7 @@ class Base(Screen[None], inherit_bindings=False):
             else:
                 self.say("nothing was done", "dim")
 
-        self.ask("", done, answers=YES_OR_NO, question=PromptQuestion(question, title, destroys))
+        self.ask("", done, answers=YES_OR_NO, question=PromptQuestion(question, title, destroys, low))
 
     def confirm_by_name(self, question: str, name: str, then: Callable[[], None], otherwise: str) -> None:
         """Ask the user to type `name`, for changes that cannot be undone at once. Call `then` if they type

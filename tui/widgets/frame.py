@@ -256,6 +256,7 @@ class Prompt(Input):
         self._move, self._answers, self._space, self._enter = move, answers, space, enter
         self._further, self._passed, self._send = further, passed, send
         self._closed_by_key = False
+        self._is_unanswered = False  # whether the last key was none of the answers
         self._reported = value  # the text that `changed` was called with last
 
     def get_component_rich_style(
@@ -295,6 +296,8 @@ class Prompt(Input):
         if not self._answers:
             return super().render_line(y)
         parts: list[Part] = [(f"{self.placeholder}   ", "text")] if self.placeholder else []
+        if self._is_unanswered:
+            parts.append(("these answer it:  ", "warn"))
         parts += [part for key, words in self.hints for part in ((key, "accent"), (f" {words}   ", "dim"))]
         return strip(fit(parts, self.size.width), self.size.width, self._styles_of_theme)
 
@@ -316,13 +319,24 @@ class Prompt(Input):
         while ahead and ahead[0].is_printable and not self._closed_by_key:
             letter = ahead.pop(0).character or ""
             if self._answers:
-                self._close(self._done, letter)
+                self._answer(letter, letter)
             elif letter == " " and self._space is not None:
                 self._report()
                 self._space()
             else:
                 self.replace(letter, *sorted(self.selection))  # a selected text is typed over
         self._ready.set()
+
+    def _is_answer(self, key: str) -> bool:
+        return any({key, key.casefold()} & {*keys.split()} for keys, _ in self._answers)
+
+    def _answer(self, key: str, letter: str | None) -> None:
+        """Close the prompt with a key, if it is one of the answers. Otherwise show which keys are."""
+        if self._is_answer(key) or self._is_answer(letter or ""):
+            self._close(self._done, letter or "")
+        else:
+            self._is_unanswered = True
+            self.refresh()
 
     async def on_key(self, event: Key) -> None:
         if not self._ready.is_set():
@@ -347,10 +361,8 @@ class Prompt(Input):
         elif event.key == SEND and self._send is not None:
             self._report()
             self._close(self._send, self.value)
-        elif self._answers and event.is_printable:
-            self._close(self._done, event.character or "")
-        elif any(event.key in keys.split() for keys, _ in self._answers):
-            self._close(self._done, event.key)
+        elif self._answers and (event.is_printable or self._is_answer(event.key)):
+            self._answer(event.key, event.character if event.is_printable else event.key)
         elif event.key == "space" and self._space is not None:
             self._report()
             self._space()

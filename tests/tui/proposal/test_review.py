@@ -180,7 +180,13 @@ async def test_a_suggestion_is_applied(
         assert "c = 5" in text
         await press(pilot, "slash", *"Five", "enter")
         assert "nothing was done" in await press(pilot, "a", "enter")
-        assert "onto the branch?" in await press(pilot, "a")
+        text = await press(pilot, "a")
+        assert "Make a seal on topic with the suggestion?" in " ".join(text.split())
+        rows = text.splitlines()
+        asked = next(at for at, row in enumerate(rows) if "Make a seal" in row)
+        assert any("+     c = 5" in row for row in rows[:asked]), "what is suggested stays visible"
+        text = await press(pilot, "x")
+        assert "these answer it" in text and "Make a seal" in text, "another letter is no answer"
         await press(pilot, "y")
         await sees(
             pilot, "Applied", "#1 files", "+    c = 5", "─ ✓ resolved"

@@ -226,6 +226,9 @@ class Files(ChangedFiles, Remarking):
             return ()
         return self.diff.texts(at.path, thread.side, at.start, at.end)
 
+    def show_thread(self, thread: Thread) -> None:
+        self._go_to_thread(thread.id)
+
     def _go_to_thread(self, thread_id: str) -> bool:
         """Move the cursor to the first row of a thread. Returns False if the file on the screen does not have
         it."""

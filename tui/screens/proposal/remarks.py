@@ -10,6 +10,7 @@ from localstore.core.model import thread as threads
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.thread import State, Thread, ThreadComment, ThreadCreate, ThreadPatch
 from localstore.core.paths import terminal_safe
+from localstore.core.words import count
 from tui.actions import Action
 from tui.drafts import name_draft
 from tui.screens.base import TWO_PANES
@@ -69,6 +70,10 @@ class Remarking(Reviewing):
 
     def show_diff(self) -> None:
         """Show the changes, and move the focus to them."""
+        raise NotImplementedError
+
+    def show_thread(self, thread: Thread) -> None:
+        """Scroll so that all of a thread is visible, if there is room for it."""
         raise NotImplementedError
 
     def tell(self, text: str) -> None:
@@ -218,7 +223,8 @@ class Remarking(Reviewing):
             self.say("◐ applying the suggestion …", "warn")
             self.svc.run_beside(words, show)
 
-        self.confirm("Seal the suggested lines onto the branch?", apply)
+        self.confirm(_ask_to_apply(self._one, thread), apply, low=True)
+        self.show_thread(thread)
 
     def do_resolve(self) -> None:
         thread = self._thread()
@@ -263,6 +269,17 @@ class Remarking(Reviewing):
     def _send(self, endpoint: Endpoint[Any], body: Any, **path: str) -> None:
         n = str(self._one.number)
         self.svc.outbox.act(endpoint, body, about=self.repo.full_name, id=self.repo.id, n=n, **path)
+
+
+def _ask_to_apply(proposal: Proposal, thread: Thread) -> str:
+    """Returns the question whether a suggestion is to be sealed. It says what becomes of which lines."""
+    at, text = thread.place, thread.suggestion.text if thread.suggestion is not None else ""
+    new = count(text.count("\n") + 1, "new line") if text else "nothing"
+    lines = "these lines"
+    if at is not None:
+        numbers = f"line {at.start}" if at.start == at.end else f"lines {at.start} to {at.end}"
+        lines = f"{numbers} of {at.path}"
+    return f"Make a seal on {proposal.head} with the suggestion? It puts {new} in the place of {lines}."
 
 
 def name_lines(span: Span) -> str:
