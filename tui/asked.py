@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tui.tints import Tints
 
 T = TypeVar("T")
+DONE = "done"  # the state of a command that succeeded, as `run_beside` passes it on
 
 
 class AskedNews(Protocol):

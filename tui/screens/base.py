@@ -314,6 +314,13 @@ class Base(Screen[None], inherit_bindings=False):
         if paint is not None:
             paint()
 
+    def shows_other_branch(self, name: str) -> bool:
+        """Whether the screen shows another branch than this one, and can go to it."""
+        return False
+
+    def show_branch(self, name: str) -> None:
+        """Show the newest seal of a branch that may have been made just now."""
+
     def news(self) -> None:
         """Called when something that this screen shows may have changed on the server."""
         self.do_refresh()

@@ -65,9 +65,8 @@ class RepoPage(Base):
         """Returns whether a link has led to this file in the tab Code."""
         return False
 
-    def show_branch(self, name: str) -> None:
-        """Show the newest seal of a branch that may have been made just now."""
-        raise NotImplementedError
+    def shows_other_branch(self, name: str) -> bool:
+        return self.ref_name != name
 
     def go_to(self, name: str, seal: str | None) -> None:
         """Show the repository at another branch, tag or seal. `name`: the name of the branch or tag."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 from textual.app import ComposeResult
 from textual.events import Key
@@ -17,6 +16,7 @@ from localstore.core.model.protection import STAY
 from localstore.core.numbers import whole_number
 from localstore.core.words import count
 from tui.actions import Action, spell_key
+from tui.asked import DONE
 from tui.listening.writing import AgentEvent, Writing
 from tui.machine import Machine
 from tui.screens.base import READING_SECONDS, TWO_PANES, Over
@@ -24,8 +24,6 @@ from tui.screens.code.clipboard import copy
 from tui.screens.code.edit_keys import EDIT_ACTIONS
 from tui.screens.code.live import name_of
 from tui.screens.code.own_branch import ask_for_branch
-from tui.screens.command.output import DONE
-from tui.screens.repo_page import RepoPage
 from tui.text import Part, safe
 from tui.theme import css_colour
 from tui.widgets.frame import LIGHTS, Folded, Prompt
@@ -488,9 +486,9 @@ class Edit(Over):
         below = self.below
         self.drop_keys()
         self.app.pop_screen()
-        is_moved = isinstance(below, RepoPage) and below.ref_name != self._branch
+        is_moved = below.shows_other_branch(self._branch)
         if is_moved and opened and not self._ended:
-            cast("RepoPage", below).show_branch(self._branch)
+            below.show_branch(self._branch)
         if self._ended:
             apart = f"; the text is in {self._apart}" if self._apart else ""
             below.say(f"{self._ended}; {text}" if role == "bad" else f"{self._ended}{apart}", role)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
+from tui.asked import DONE
 from tui.screens.base import Base, PromptQuestion
-from tui.screens.command.output import DONE
 
 ASKS = "name of the branch"
 SWITCH_OR_LEAVE = (("y", "switch and edit"), ("esc n", "leave"))

@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 
 from localstore.core.errors import Cancelled, SvcError
 from tui.actions import Action
+from tui.asked import DONE
 from tui.client import sentence
 from tui.commands import Commands, parse_values
 from tui.screens.base import LABEL, Base, Over, PromptQuestion
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from tui.asked import AskedApp
 
 
-DONE = "done"  # the state of a command that succeeded
 RUNNING: Part = ("running", "dim")
 SUCCEEDED: Part = (DONE, "good")
 FRAME = 4  # columns of the frame around the output, with its blanks

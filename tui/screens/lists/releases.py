@@ -14,8 +14,8 @@ from localstore.core.words import count
 from svc.console.table import size
 from tui import contents
 from tui.actions import Action
+from tui.asked import DONE
 from tui.drafts import name_draft
-from tui.screens.command.output import DONE
 from tui.screens.facts import WithFacts, beside_facts, fact_rows
 from tui.screens.lists.moving import Moving
 from tui.screens.lists.signature import signature

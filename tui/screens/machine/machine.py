@@ -15,10 +15,10 @@ from localstore.models.names import parse
 from svc.flows.apps.place import App
 from svc.flows.models.local import file_at, is_file
 from tui.actions import Action
+from tui.asked import DONE
 from tui.client import sentence
 from tui.machine import Machine
 from tui.screens.base import READING_SECONDS
-from tui.screens.command.output import DONE
 from tui.screens.machine import details, work
 from tui.screens.machine.log import LogScreen, plain
 from tui.screens.machine.reading import RUNNING, AppRow, MachineState, Model, Pull, Reading, engine_words

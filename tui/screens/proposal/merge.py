@@ -12,8 +12,8 @@ from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.actions import Action
+from tui.asked import DONE
 from tui.screens.card import Card
-from tui.screens.command.output import DONE
 from tui.screens.proposal.words import (
     BLOCKS,
     WAYS,

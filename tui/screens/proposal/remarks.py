@@ -12,9 +12,9 @@ from localstore.core.model.thread import State, Thread, ThreadComment, ThreadCre
 from localstore.core.paths import terminal_safe
 from localstore.core.words import count
 from tui.actions import Action
+from tui.asked import DONE
 from tui.drafts import name_draft
 from tui.screens.base import TWO_PANES
-from tui.screens.command.output import DONE
 from tui.screens.proposal.notes import Note
 from tui.screens.proposal.review import Reviewing, waiting
 from tui.screens.talk.talk import edit_comment
