@@ -29,7 +29,6 @@ from tui.widgets.sheet import Sheet
 if TYPE_CHECKING:
     from tui.asked import AskedApp
 
-
 RUNNING: Part = ("running", "dim")
 SUCCEEDED: Part = (DONE, "good")
 FRAME = 4  # columns of the frame around the output, with its blanks
