@@ -30,7 +30,14 @@ from tui.page_acts import PageActs, says_merge
 from tui.reads import Read
 from tui.screens.lists.inbox import SECTIONS, section_of
 from tui.screens.lists.signature import signature
-from tui.screens.proposal.words import WAITS, conflict_way_out, merges_when, reasons, standing_of
+from tui.screens.proposal.words import (
+    WAITS,
+    conflict_way_out,
+    merges_when,
+    must_pass,
+    reasons,
+    standing_of,
+)
 from tui.settings_pages import SettingsPages
 from tui.text import ago, lines_of, safe
 
@@ -167,7 +174,8 @@ class Pages:
             *([conflict_way_out(proposal)] if proposal.conflicts else []),
             *_text(proposal.body),
             *(
-                f"check {safe(check.name)}: {check.state}{', required' if check.required else ''}"
+                f"check {safe(check.name)}: {check.state}"
+                + (", required" if must_pass(check, proposal)[0] else "")
                 + (f", {safe(check.summary)}" if check.summary else "")
                 for check in checks
             ),

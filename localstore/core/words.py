@@ -22,7 +22,6 @@ WAITS = {
     "draft": "it is a draft (svc pr ready)",
     "lock_writes": "its lock, which an owner takes away",
     "changes_requested": "a reviewer asked for changes and has to approve, or an admin dismisses the review",
-    "review_required": "it needs an approval",
     "checks_required": "its required checks have not passed (svc pr checks)",
     "unresolved_threads": "threads of its reviews are not resolved (svc pr threads)",
 }
@@ -52,7 +51,19 @@ def state_of_check(state: str, begun: bool) -> str:
     return "running" if begun else "queued"
 
 
-def reasons_to_wait(codes: Sequence[str]) -> list[str]:
+def reasons_to_wait(codes: Sequence[str], approvals: int = 0, missing: int = 0) -> list[str]:
     """The reasons why a proposal cannot be merged yet, in words. `codes`: the reasons as the relay names
-    them. An unknown code (from a newer relay) is returned with spaces for underscores."""
-    return [WAITS.get(code, code.replace("_", " ")) for code in codes]
+    them. An unknown code (from a newer relay) is returned with spaces for underscores. `approvals`: how many
+    approvals a merge needs; `missing`: how many of them the proposal lacks."""
+    waits = WAITS | {"review_required": f"it needs {approvals_to_come(approvals, missing)}"}
+    return [waits.get(code, code.replace("_", " ")) for code in codes]
+
+
+def approvals_to_come(approvals: int, missing: int) -> str:
+    """The approvals that a proposal waits for: `an approval`, `2 approvals`, `1 more approval (2 in all)`.
+    With numbers of 0, which are unknown ones, `an approval`."""
+    if approvals < 2:
+        return "an approval"
+    if 0 < missing < approvals:
+        return f"{missing} more {'approval' if missing == 1 else 'approvals'} ({approvals} in all)"
+    return count(approvals, "approval")

@@ -8,7 +8,7 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
+from localstore.core.model.base import Actor, Count, Model, Page, PageQuery, Sent
 from localstore.core.model.check import Rollup
 from localstore.core.model.issue import (
     Body,
@@ -107,6 +107,15 @@ class AutoMerge(Model, frozen=True):
     created_at: str
 
 
+class Needs(Model, frozen=True):
+    """What the protection rules of the base branch ask of a merge. `approvals`: how many approvals.
+    `missing`: how many of them the proposal lacks now. `checks`: whether the required checks have to pass."""
+
+    approvals: Count = 0
+    missing: Count = 0
+    checks: bool = False
+
+
 class Proposal(Model, frozen=True):
     """A proposal to merge a branch into another.
 
@@ -119,6 +128,7 @@ class Proposal(Model, frozen=True):
       conflict), `conflicts` (reported even if something else blocks the proposal too), `blocked` (for the
       reasons in `blocked_by`), `draft`, or `unknown` (no merge has been tried yet).
     - `blocked_by`: the reasons why it cannot be merged, as codes.
+    - `needs`: what the rules of the base branch ask of a merge, if the proposal is open.
     - `conflicts`: files in which a merge conflicts, the first 100 that the caller sees.
     - `mergeable`: whether a merge would have no conflict; None while unknown.
     - `depends_on`: open proposals whose head branch is the base branch of this proposal.
@@ -159,6 +169,7 @@ class Proposal(Model, frozen=True):
     cross_repository: bool = False
     conflicts: list[str] = msgspec.field(default_factory=list)
     mergeable: bool | None = None
+    needs: Needs = Needs()
 
 
 class Version(Model, frozen=True):

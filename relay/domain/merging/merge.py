@@ -22,6 +22,7 @@ from localstore.core.model.merge import (
 )
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.ref import StaleHead
+from localstore.core.obstacles import Standing
 from relay.caller import View
 from relay.db import ref as refs
 from relay.db import seal as rows
@@ -137,7 +138,7 @@ async def _land_guarded(view: View, body: MergeRequest, worked: landing.WorkedLa
         matching = await mergeable.proposals_of(tx, view, base, about.theirs)
         if not matching:
             unmet = await check.find_unmet(tx, view.repo.id, [about.theirs])
-            alone = protection.Standing(checks=not unmet[about.theirs])
+            alone = Standing(checks=not unmet[about.theirs])
             await protection.check(tx, view, base.name, "merge", alone)
         for row in matching:
             await mergeable.require_mergeable(tx, view, row)

@@ -8,6 +8,7 @@ from localstore.core.model.merge import BaseMoved, NotMergeable
 from localstore.core.model.proposal import Draft, ProposalBranchGone, ProposalMerged
 from localstore.core.model.protection import matching
 from localstore.core.model.review import HeadMoved
+from localstore.core.obstacles import Standing, count_verdicts, find_blockers
 from localstore.core.words import reasons_to_wait
 from relay.caller import View
 from relay.db import ref as refs
@@ -16,7 +17,7 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.domain.checks import check
-from relay.domain.proposal import elsewhere, states, verdict, wire
+from relay.domain.proposal import elsewhere, states, wire
 from relay.domain.protection import protection
 
 
@@ -36,10 +37,11 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
         raise Draft(f"#{row.number} is a draft; when it is ready, run: svc pr ready {row.number}")
     (proposal,) = await wire.to_proposals(tx, view, [row])
     unmet = await check.find_unmet(tx, view.repo.id, [row.head_seal])
-    come_to = verdict.count_verdicts(proposal.reviews, not unmet[row.head_seal], proposal.threads.open)
+    come_to = count_verdicts(proposal.reviews, not unmet[row.head_seal], proposal.threads.open)
     await protection.check(tx, view, row.base, "merge", come_to)
     if proposal.blocked_by:
-        reasons = "; ".join(reasons_to_wait(proposal.blocked_by))
+        needs = proposal.needs
+        reasons = "; ".join(reasons_to_wait(proposal.blocked_by, needs.approvals, needs.missing))
         raise NotMergeable(
             f"#{row.number} cannot be merged yet: {reasons}",
             blocked_by=proposal.blocked_by,
@@ -61,7 +63,7 @@ async def find_obstacles(tx: Tx, view: View, base: RefRow, head: str) -> list[st
         return sorted({code for proposal in wire_proposals for code in proposal.blocked_by})
     rules = matching(await protection.of_repo(tx, view.repo.id), base.name)
     unmet = await check.find_unmet(tx, view.repo.id, [head])
-    return protection.find_blockers(rules, protection.Standing(checks=not unmet[head]))
+    return find_blockers(rules, Standing(checks=not unmet[head]))
 
 
 async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, RefRow]:

@@ -5,33 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from localstore.core.model.proposal import MergeState
-from localstore.core.model.protection import Protection
-from localstore.core.model.review import Review
-from relay.domain.protection.protection import Standing, find_blockers
-
-
-def count_verdicts(stand: Collection[Review], checks: bool, open_threads: int = 0) -> Standing:
-    """Count the verdicts in `stand`, the valid reviews of a proposal. Reviews by accounts that may not write
-    are not counted. `checks`: whether the required checks of the head seal have passed. `open_threads`:
-    number of unresolved threads on lines."""
-    counted = [review for review in stand if review.counts]
-    approvals = [review for review in counted if review.verdict == "approve"]
-    return Standing(
-        approvals=len(approvals),
-        fresh=sum(not review.stale for review in approvals),
-        refused=sum(review.verdict == "request_changes" for review in counted),
-        open_threads=open_threads,
-        checks=checks,
-    )
-
-
-def find_obstacles(rules: list[Protection], come_to: Standing) -> list[str]:
-    """Find the obstacles to a merge. Returns their codes. `come_to`: the state of reviews, checks and
-    threads. Requested changes block the merge even on a branch without rules."""
-    codes = find_blockers(rules, come_to)
-    if come_to.refused and "changes_requested" not in codes:
-        codes.insert(0, "changes_requested")
-    return codes
 
 
 def is_mergeable(merge_base: str | None, base_now: str | None, trial: Collection[str] | None) -> bool | None:

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from localstore.core.model import limits
-from localstore.core.model.proposal import AutoMerge, HeadRepo, Proposal, Reviewer
+from localstore.core.model.proposal import AutoMerge, HeadRepo, Needs, Proposal, Reviewer
 from localstore.core.model.protection import matching
 from localstore.core.model.review import Review
+from localstore.core.obstacles import count_approvals, count_verdicts, find_obstacles
 from relay.base.actors import to_actor
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.caller import View
@@ -55,9 +56,12 @@ async def to_proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow])
     for row in proposal_rows:
         n, stand = row.number, standing.get(row.number, [])
         blocked: list[str] = []
+        needs = Needs()
         if row.state == "open":
-            verdicts = verdict.count_verdicts(stand, not unmet[row.head_seal], talk[n].open)
-            blocked = verdict.find_obstacles(matching(rules, row.base), verdicts)
+            verdicts = count_verdicts(stand, not unmet[row.head_seal], talk[n].open)
+            of_base = matching(rules, row.base)
+            blocked = find_obstacles(of_base, verdicts)
+            needs = Needs(*count_approvals(of_base, verdicts), any(rule.require_checks for rule in of_base))
         base_now = row.base_now if row.state == "open" else None
         conflicts = _visible_conflicts(view, row, base_now, tried.get(n))
         items.append(
@@ -97,6 +101,7 @@ async def to_proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow])
                 cross_repository=row.head_repo_id is not None,
                 conflicts=(conflicts or [])[: limits.CONFLICTS_SHOWN],
                 mergeable=verdict.is_mergeable(row.merge_base, base_now, conflicts),
+                needs=needs,
             )
         )
     return items

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from msgspec.structs import asdict
@@ -19,6 +18,7 @@ from localstore.core.model.protection import (
     matching,
     refusal,
 )
+from localstore.core.obstacles import Standing, count_approvals, find_blockers
 from localstore.core.words import reasons_to_wait
 from relay.caller import View
 from relay.db import paging
@@ -26,20 +26,6 @@ from relay.db.engine.database import Tx
 from relay.domain.protection.rows import protection as rows
 
 Act = Literal["write", "create", "move", "delete", "merge"]
-
-
-@dataclass(slots=True, frozen=True)
-class Standing:
-    """The state of a proposal's reviews and checks, read in the transaction of its merge. `approvals`: number
-    of reviewers whose last verdict approves. `fresh`: how many of these reviewers approved the current
-    change. `refused`: number of reviewers whose last verdict requests changes. `checks`: whether every
-    required check of the head seal has passed."""
-
-    approvals: int = 0
-    fresh: int = 0
-    refused: int = 0
-    open_threads: int = 0
-    checks: bool = False
 
 
 async def page(view: View, query: PageQuery) -> Page[Protection]:
@@ -103,9 +89,11 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
             rules=["lock_deletions"],
         )
     if act == "merge":
-        if blocked := find_blockers(matches, standing or Standing()):
+        standing = standing or Standing()
+        if blocked := find_blockers(matches, standing):
+            waits = "; ".join(reasons_to_wait(blocked, *count_approvals(matches, standing)))
             raise NotMergeable(
-                f"{branch} is protected, and the merge waits: {'; '.join(reasons_to_wait(blocked))}. "
+                f"{branch} is protected, and the merge waits: {waits}. "
                 "svc pr merge --auto merges once nothing is missing",
                 blocked,
                 branch=branch,
@@ -114,19 +102,3 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
         return
     if (refused := refusal(branch, matches, act)) is not None:
         raise refused
-
-
-def find_blockers(rules: list[Protection], standing: Standing) -> list[str]:
-    """Find everything that blocks a merge into a branch with these rules. Returns some of `lock_writes`,
-    `changes_requested`, `review_required`, `checks_required`, `unresolved_threads`."""
-    needed = max((rule.required_approvals or int(rule.require_review) for rule in rules), default=0)
-    fresh = any(rule.fresh_approvals for rule in rules)
-    approvals = standing.fresh if fresh else standing.approvals
-    blocked = {
-        "lock_writes": any(rule.lock_writes for rule in rules),
-        "changes_requested": needed > 0 and standing.refused > 0,
-        "review_required": approvals < needed,
-        "checks_required": any(rule.require_checks for rule in rules) and not standing.checks,
-        "unresolved_threads": any(rule.require_resolution for rule in rules) and standing.open_threads > 0,
-    }
-    return [code for code, blocks in blocked.items() if blocks]

@@ -62,7 +62,8 @@ class Talk:
         """The reasons, in words, why a proposal cannot be merged yet."""
         if not isinstance(self.subject, Proposal):
             return []
-        return reasons_to_wait([*(["draft"] if self.subject.draft else []), *self.subject.blocked_by])
+        codes = [*(["draft"] if self.subject.draft else []), *self.subject.blocked_by]
+        return reasons_to_wait(codes, self.subject.needs.approvals, self.subject.needs.missing)
 
 
 async def find(place: ShownRepository, number: str) -> Talk:

@@ -154,7 +154,8 @@ def merge(
         if way_back:
             ctx.out.note(f"{proposal.head} is deleted when it lands; then {way_back}")
         done = ctx.api.send(merges.AUTO, finish, **path)
-        blocks = "; ".join(reasons_to_wait((["draft"] if proposal.draft else []) + proposal.blocked_by))
+        codes, needs = (["draft"] if proposal.draft else []) + proposal.blocked_by, proposal.needs
+        blocks = "; ".join(reasons_to_wait(codes, needs.approvals, needs.missing))
         sentence = f"{format_title(proposal)} lands on {proposal.base} when nothing blocks it; now: {blocks}"
         record = {**_record(proposal, prepared, None, False), "auto": True}
         ctx.out.done(sentence, record, COLUMNS, value=str(proposal.number))

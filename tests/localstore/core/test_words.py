@@ -44,3 +44,5 @@ def test_every_verdict_has_a_word() -> None:
 
 def test_a_code_of_a_later_version_stands_for_itself() -> None:
     assert reasons_to_wait(["review_required", "moon_is_full"]) == ["it needs an approval", "moon is full"]
+    assert reasons_to_wait(["review_required"], 2, 2) == ["it needs 2 approvals"]
+    assert reasons_to_wait(["review_required"], 3, 1) == ["it needs 1 more approval (3 in all)"]

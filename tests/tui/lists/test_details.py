@@ -119,17 +119,33 @@ async def test_security_says_which_branches_are_protected(project: str, alice: S
         await settle(pilot)
         await press(pilot, "enter", "6")
         text = await sees(pilot, "✓ nothing known", "0 of 2 branches protected", "no rule: whoever may write")
-        assert "8 opens Settings, where Checks" in text
+        assert "8 opens Settings, where Branch" in text
         assert alice("repo", "protect", "set", "main", "--required-approvals", "2").code == 0
         await press(pilot, "r")
         text = await sees(pilot, "1 of 2 branches protected", "✓ 2 approvals")
-        assert "○ checks: not asked for" in text
+        assert "○ required checks: not asked" in text and "approvals: not asked" not in text
         text = await sees(pilot, "✗ push to it without a proposal", "✓ merge a proposal: 2 approvals")
         assert "✗ delete it" in text and "✓ main  @" in text, "who set the rule"
         await press(pilot, "j")
         await sees(pilot, "─ main ─", "kept from deletion")
         await press(pilot, "G")
-        await sees(pilot, "branches  main", "now       main", "What it means", "Who set it")
+        text = await sees(pilot, "branches  main", "now       main", "What it means", "Who set it")
+        assert "A merge needs 2 approvals" in text and "may write pushes" not in text
+
+
+async def test_security_names_checks_only_where_a_rule_asks_for_them(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "checks", "enable", "ci/new").code == 0
+    assert alice("repo", "protect", "set", "main", "--require-review").code == 0
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "6")
+        text = await sees(pilot, "main is the default branch", "no rule here asks for them: no")
+        assert "queued" not in text and "ci/new" not in text
+        assert alice("repo", "protect", "set", "main", "--require-review", "--require-checks").code == 0
+        await press(pilot, "r")
+        await sees(pilot, "asked for by main", "· never ran  ci/new", "1 approval, check ci/new")
 
 
 async def test_security_shows_the_reports_that_wait_for_a_decision(
@@ -259,5 +275,5 @@ async def test_a_locked_branch_takes_no_merge(project: str, alice: Svc, open_app
     async with open_app().run_test(size=(160, 50)) as pilot:
         await settle(pilot)
         await press(pilot, "enter", "6")
-        text = await sees(pilot, "What you may do", "2 approvals, no writes", "✗ merge a proposal")
+        text = await sees(pilot, "What you may do", "2 approvals, locked", "✗ merge a proposal")
         assert "review, " not in text

@@ -96,6 +96,25 @@ def painted(app: SvcApp) -> list[str]:
     return ["".join(strip.text for strip in strips) for strips in update.strips]
 
 
+async def test_the_talk_says_how_many_approvals_and_which_checks_a_merge_needs(
+    proposal: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "checks", "enable", "ci/new").code == 0
+    assert alice("repo", "protect", "set", "main", "--required-approvals", "2").code == 0
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await open_proposal(pilot, "enter", "3", "p")
+        text = await sees(pilot, "blocked   it needs 2 approvals", "missing ci/new")
+        assert "required" not in text, "the rule of the base asks for no check"
+        await press(pilot, "M")
+        assert "required" not in await sees(pilot, "✗ it needs 2 approvals")
+        await press(pilot, "escape")
+        set_rule = ("repo", "protect", "set", "main", "--required-approvals", "2", "--require-checks")
+        assert alice(*set_rule).code == 0
+        await press(pilot, "r")
+        await sees(pilot, "missing ci/new  required")
+
+
 async def test_what_blocks_a_merge_is_listed_with_the_ways_on(
     proposal: str, alice: Svc, open_app: Open
 ) -> None:

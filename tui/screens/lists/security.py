@@ -5,7 +5,7 @@ franking evidence (proof that a reported message was really sent)."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from localstore.core.errors import ServerUnreachable
@@ -22,7 +22,9 @@ from tui.actions import Action
 from tui.blocks import CARD, Block, draw_card, lay_blocks
 from tui.charts import bar
 from tui.listed import ListedProposal
-from tui.screens.proposal.words import checks_of, sign_of_run, verdicts_of
+from tui.screens.proposal.words import waits_for
+from tui.screens.settings.choose_checks import last_run
+from tui.screens.settings.rule_words import FLAGS, NO_CHECK, approvals_of, demands, sentences
 from tui.screens.split import CUT, LINES, PANE, SIZE, SPLIT_ACTIONS, Split
 from tui.text import Part, ago, brief, fold, fold_after, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
@@ -32,27 +34,9 @@ if TYPE_CHECKING:
     from tui.markdown.words import Row
     from tui.screens.repo_page import RepoPage
 
-_FLAGS = (
-    ("require_review", "review"),
-    ("require_checks", "checks"),
-    ("require_resolution", "resolved threads"),
-    ("fresh_approvals", "fresh approvals"),
-    ("lock_writes", "no writes"),
-    ("lock_deletions", "no deletion"),
-)
-_MEANINGS = (
-    ("require_review", "a proposal needs an approval before it is merged"),
-    ("require_checks", "the required checks have to pass on its newest seal"),
-    ("require_resolution", "every thread has to be resolved before the merge"),
-    ("fresh_approvals", "an approval counts until the proposal changes"),
-    ("lock_writes", "nobody pushes, edits or merges there"),
-    ("lock_deletions", "nobody deletes the branch"),
-)
-NO_DEMANDS = "whoever may write pushes there; nobody deletes it"
-LOCKS = ("no writes", "no deletion")  # demands that are not those of a merge
+LOCKED = FLAGS["lock_writes"]
 WRITERS, RULERS = ("owner", "admin", "write"), ("owner",)  # roles
 SET = "protection.set"  # in the audit
-_WISHED = ("require_review", "require_checks")  # flags whose lack is said
 Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
 BAR, PATTERN = 24, 20  # columns of a bar, and of the name of a branch
@@ -246,7 +230,9 @@ class Security(Split):
             rows += [Item(None, BLANK), heading("Protection rules", len(self._rules))]
             rows += [self._rule(rule) for rule in self._rules]
             if not self._rules:
-                rows.append(Item(None, (("  no rules; 8 opens Settings, where Checks makes one", "dim"),)))
+                rows.append(
+                    Item(None, (("  no rules; 8 opens Settings, where Branch rules makes one", "dim"),))
+                )
             rows.append(Item(None, BLANK))
         rows.append(Item(None, (("Franking evidence", "dim"), (f"  – {FRANKING}", "dim"))))
         self.listed.show(sequence(rows))
@@ -317,7 +303,7 @@ class Security(Split):
             Block(f"{safe(branch)} is the default branch", lambda wide: self._protection_rows(branch)),
             Block("What you may do", lambda wide: self._allowed_rows(branch, wide)),
             Block("Branches", self._branch_rows, str(len(self._branches))),
-            Block("Required checks", self._check_rows),
+            Block("Required checks", lambda wide: self._check_rows(self._rules or (), wide)),
             Block("Who set the rules", self._audit_rows),
             Block("Next", self._help_rows),
         ]
@@ -383,20 +369,28 @@ class Security(Split):
         hidden = count - BRANCH_ROWS
         return [*rows, ((f"  {hidden} more", "dim"),)] if hidden > 0 else rows
 
-    def _check_rows(self, width: int) -> list[Line]:
-        """Returns a row for each check that a merge requires, with its newest run."""
-        rows: list[Line] = []
-        for check in self._checks or ():
-            if check.enabled:
-                state: Part = sign_of_run(check.last) if check.last is not None else ("◌ queued ", "dim")
-                rows.append((state, (f" {safe(check.name)}", "text")))
-        none = [
-            ("○ ", "dim"),
-            ("none: ", "dim"),
-            ("8 ", "accent"),
-            ("opens Settings, where Checks requires one", "dim"),
-        ]
-        return rows if rows or self._checks is None else fold(none, width)
+    @property
+    def _required(self) -> list[str] | None:
+        """The names of the required checks. None until they are read."""
+        return None if self._checks is None else [check.name for check in self._checks if check.enabled]
+
+    def _demands(self, rule: Protection) -> list[str]:
+        return demands(rule, self._required)
+
+    def _check_rows(self, rules: Sequence[Protection], width: int) -> list[Line]:
+        """Returns a row for each required check, with its newest run, if one of the rules asks for the
+        required checks. Otherwise the rows say that no merge waits for a check."""
+        asking = [safe(rule.pattern) for rule in rules if rule.require_checks]
+        if self._checks is None or self._rules is None:
+            return []
+        required = [check for check in self._checks if check.enabled]
+        if not asking:
+            return fold([("○ ", "dim"), ("no rule here asks for them: no merge waits for one", "dim")], width)
+        rows: list[Line] = fold([("asked for by ", "dim"), (", ".join(asking), "accent")], width)
+        if not required:
+            return [*rows, *fold([("! ", "warn"), (NO_CHECK, "warn")], width)]
+        now = self.svc.clock()
+        return [*rows, *((*last_run(check, now), (f"  {safe(check.name)}", "text")) for check in required)]
 
     def _audit_rows(self, width: int) -> list[Line]:
         """Returns a row for each of the last changes of protection rules, with the person who made it. Only
@@ -415,7 +409,7 @@ class Security(Split):
     def _help_rows(self, width: int) -> list[Line]:
         rows: list[Line] = []
         if self.of.repo.default_branch in self._find_unprotected():
-            rows += fold([("8 ", "accent"), ("opens Settings, where Checks makes a rule", "dim")], width)
+            rows += fold([("8 ", "accent"), ("opens Settings, where Branch rules makes one", "dim")], width)
         words = "repo reports create  tells the owner of a fault in confidence"
         if self._undecided and self._owns:
             words = "repo reports decide  decides a report"
@@ -427,10 +421,10 @@ class Security(Split):
         viewer = self.of.repo.viewer
         role = viewer.role if viewer is not None else None
         may_write = role in WRITERS
-        demands = list(
-            dict.fromkeys(words for rule in rules for words in _demands(rule) if words not in LOCKS)
+        needs = list(
+            dict.fromkeys(words for rule in rules for words in self._demands(rule) if words != LOCKED)
         )
-        merges = f"merge a proposal: {', '.join(demands)}" if demands else "merge a proposal"
+        merges = f"merge a proposal: {', '.join(needs)}" if needs else "merge a proposal"
         acts = [
             (may_write and refusal(branch, rules, "write") is None, "push to it without a proposal"),
             (may_write and not any(rule.lock_writes for rule in rules), merges),
@@ -449,9 +443,9 @@ class Security(Split):
         for proposal in self._proposals or ():
             if proposal.base == branch:
                 rows += fold([(f"#{proposal.number} ", "accent"), (safe(proposal.title), "text")], width)
-                states = [part for part in (checks_of(proposal.checks), verdicts_of(proposal)) if part[0]]
+                states = waits_for(proposal, self.svc.client.account)
                 lacking = [part for state in states for part in (("  ", "text"), state)]
-                rows += [((" ", "text"), *lacking)] if lacking else []
+                rows += fold(lacking, width) if lacking else []
         return rows
 
     def _protection_rows(self, branch: str) -> list[Line]:
@@ -465,12 +459,9 @@ class Security(Split):
         for rule in rules:
             rows.append((("rule  ", "dim"), (safe(rule.pattern), "accent")))
             rows.append((("✓ ", "good"), ("kept from deletion", "text")))
-            rows += [(("✓ ", "good"), (words, "text")) for words in _demands(rule)]
-        lacking = [
-            words
-            for flag, words in _FLAGS
-            if not any(getattr(rule, flag) for rule in rules) and flag in _WISHED
-        ]
+            rows += [(("✓ ", "good"), (words, "text")) for words in self._demands(rule)]
+        lacking = [] if any(map(approvals_of, rules)) else ["approvals"]
+        lacking += [] if any(rule.require_checks for rule in rules) else [FLAGS["require_checks"]]
         return [*rows, *((("○ ", "dim"), (f"{words}: not asked for", "dim")) for words in lacking)]
 
     # --- rows
@@ -585,9 +576,9 @@ class Security(Split):
 
     def _branch(self, name: str) -> Item:
         rules = matching(self._rules or (), name)
-        demands = list(dict.fromkeys(words for rule in rules for words in _demands(rule)))
+        needs = list(dict.fromkeys(words for rule in rules for words in self._demands(rule)))
         sign: Part = ("  ✓ ", "good") if rules else ("  ○ ", "dim")
-        words = ", ".join(demands) or ("kept from deletion" if rules else "no rule")
+        words = ", ".join(needs) or ("kept from deletion" if rules else "no rule")
         return Item(
             f"branch {name}",
             (sign, (f"{safe(name):<{self._name_width}} ", "text"), (words, "dim")),
@@ -603,27 +594,23 @@ class Security(Split):
     def _rule(self, rule: Protection) -> Item:
         parts: Line = (
             (f"  {safe(rule.pattern):<{self._name_width + 2}} ", "accent"),
-            (", ".join(_demands(rule)) or "kept from deletion", "text"),
+            (", ".join(self._demands(rule)) or "kept from deletion", "text"),
         )
         return Item(f"rule {rule.pattern}", parts, (), rule.pattern)
 
     def _rows_of_branch(self, name: str) -> list[Line]:
         """Returns rows about a branch: the rules that protect it, what they mean for the user, and the
         proposals for it."""
+        rules = matching(self._rules or (), name)
+        opens = f"opens the rule {safe(rules[0].pattern)} in Settings" if rules else "begins a rule for it"
         blocks = [
             Block("Protection", lambda wide: self._protection_rows(name)),
             Block("What you may do", lambda wide: self._allowed_rows(name, wide)),
             Block("Open proposals", lambda wide: self._proposal_rows(name, wide)),
-            Block("Required checks", self._check_rows),
-            Block(
-                "Next",
-                lambda wide: fold(
-                    [("8 ", "accent"), ("opens Settings, where Checks changes it", "dim")], wide
-                ),
-            ),
+            Block("Required checks", lambda wide: self._check_rows(rules, wide)),
+            Block("Next", lambda wide: fold([("enter ", "accent"), (opens, "dim")], wide)),
         ]
         default = "  the default branch" if name == self.of.repo.default_branch else ""
-        rules = matching(self._rules or (), name)
         sign: Part = ("✓ protected", "good") if rules else ("○ not protected", "warn")
         head: Line = ((safe(name), "title"), ("  ", "text"), sign, (default, "dim"))
         return [head, BLANK, *lay_blocks(blocks, self.preview_width, SIDE_BY_SIDE)]
@@ -634,14 +621,14 @@ class Security(Split):
         covered = [name for name in self._branches if rule in matching([rule], name)]
         head: Line = (("branches  ", "dim"), (safe(rule.pattern), "accent"))
         names = ", ".join(map(safe, covered)) or "no branch now"
-        flags = dict(_MEANINGS)
         meant: list[Line] = [(("✓ ", "good"), ("kept from deletion", "text"))]
-        meant += [(("✓ ", "good"), (words, "text")) for words in _demands(rule)]
+        meant += [(("✓ ", "good"), (words, "text")) for words in self._demands(rule)]
 
         def meaning(width: int) -> list[Line]:
-            sentences = [flags[flag] for flag in flags if getattr(rule, flag)] or [NO_DEMANDS]
             return [
-                row for words in sentences for row in fold_after([("• ", "dim")], [(words, "text")], width)
+                row
+                for words in sentences(rule, self._required)
+                for row in fold_after([("• ", "dim")], [(words, "text")], width)
             ]
 
         blocks = [
@@ -651,7 +638,7 @@ class Security(Split):
                 "What you may do",
                 lambda wide: self._allowed_rows(covered[0] if covered else rule.pattern, wide),
             ),
-            Block("Required checks", lambda wide: self._check_rows(wide) if rule.require_checks else []),
+            Block("Required checks", lambda wide: self._check_rows([rule], wide)),
             Block(
                 "Who set it",
                 lambda wide: [
@@ -660,7 +647,7 @@ class Security(Split):
             ),
             Block(
                 "Next",
-                lambda wide: fold([("8 ", "accent"), ("opens Settings, where it is changed", "dim")], wide),
+                lambda wide: fold([("enter ", "accent"), ("opens it in Settings", "dim")], wide),
             ),
         ]
         return [
@@ -675,16 +662,6 @@ class Security(Split):
             self.svc.run_words(self._opened)
         elif self._is_about_rules:
             self.do_rules()
-
-
-def _demands(rule: Protection) -> list[str]:
-    """Returns a text for each requirement of a protection rule."""
-    flags = dict(_FLAGS)
-    demands = list[str]()
-    if rule.required_approvals:  # which say that a review is asked for
-        demands.append(count(rule.required_approvals, "approval"))
-        del flags["require_review"]
-    return [*demands, *(words for flag, words in flags.items() if getattr(rule, flag))]
 
 
 def _severity(severity: str) -> Part:

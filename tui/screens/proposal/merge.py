@@ -20,6 +20,7 @@ from tui.screens.proposal.words import (
     checks_of,
     conflict_way_out,
     merges_when,
+    must_pass,
     reasons_against,
     says_all_reasons,
     sign_of_check,
@@ -114,7 +115,7 @@ class Merge(Card):
         rows = [_fact("checks", check if check[0] else ("none", "dim"))]
         for it in items:
             if it.state not in ("pass", "skip"):
-                must: Part = ("  required" if it.required else "", "warn")
+                must = must_pass(it, self._proposal)
                 rows.append(_fact("", sign_of_check(it), (f" {safe(it.name)}", "text"), must))
         return rows
 

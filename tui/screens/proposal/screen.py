@@ -31,6 +31,7 @@ from tui.screens.proposal.words import (
     checks_of,
     conflict_way_out,
     merges_when,
+    must_pass,
     reasons,
     says_all_reasons,
     sign_of_check,
@@ -203,7 +204,7 @@ class ProposalScreen(Reviewing, Talk):
         ]
         rows += self.text_rows(proposal.body) if proposal.body.strip() else [(("no text", "dim"),)]
         rows += self.reaction_rows(proposal.reactions)
-        facts = [*self._check_rows()]
+        facts = [*self._check_rows(proposal)]
         if not self.has_facts:
             rows += facts
         items = [item(place, row) for place, row in enumerate(rows)]
@@ -297,7 +298,7 @@ class ProposalScreen(Reviewing, Talk):
         rows += [(("✗ ", "bad"), (safe(path), "text")) for path in proposal.conflicts]
         return [*rows, ((conflict_way_out(proposal), "dim"),)]
 
-    def _check_rows(self) -> list[Row]:
+    def _check_rows(self, proposal: Proposal) -> list[Row]:
         checks = self._checks
         if checks is None or not checks.items:
             return []
@@ -307,12 +308,13 @@ class ProposalScreen(Reviewing, Talk):
             (("Checks ", "title"), checks_of(checks.rollup, checks.items), at),
         ]
         for check in sorted(checks.items, key=lambda check: not check.required):
-            must: Part = ("  required" if check.required else "", "dim" if check.state == "pass" else "warn")
             words = first_words(check.summary) if check.summary else ""
             if check.run_id is None:
                 words = "no run for this seal yet"
             summary: Part = (f"  {safe(words)}" if words else "", "dim")
-            rows.append((sign_of_check(check), (f" {safe(check.name)}", "text"), must, summary))
+            rows.append(
+                (sign_of_check(check), (f" {safe(check.name)}", "text"), must_pass(check, proposal), summary)
+            )
         return rows
 
     def _file_items(self) -> list[Item]:

@@ -10,7 +10,14 @@ from localstore.core.model.check import Rollup, SealCheck
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.run import Run
 from localstore.core.model.run import state_of as run_state
-from localstore.core.words import SIGNS, count, reasons_to_wait, state_of_check, state_of_proposal
+from localstore.core.words import (
+    SIGNS,
+    approvals_to_come,
+    count,
+    reasons_to_wait,
+    state_of_check,
+    state_of_proposal,
+)
 from tui.listed import Counts, ListedProposal
 from tui.text import Part, ago, safe
 from tui.wording import in_app
@@ -60,7 +67,8 @@ def conflict_way_out(proposal: Proposal) -> str:
 
 def reasons(proposal: Proposal) -> list[str]:
     """Returns what a merge of the proposal waits for, each as a sentence."""
-    return [in_app(reason) for reason in reasons_to_wait(proposal.blocked_by)]
+    needs = proposal.needs
+    return [in_app(why) for why in reasons_to_wait(proposal.blocked_by, needs.approvals, needs.missing)]
 
 
 def merges_when(proposal: Proposal) -> str:
@@ -68,7 +76,11 @@ def merges_when(proposal: Proposal) -> str:
     is signed in advance."""
     if proposal.auto_merge is None or proposal.state != "open":
         return ""
-    *others, last = [WHEN[code] for code in proposal.blocked_by if code in WHEN] or [""]
+    needs = proposal.needs
+    when = WHEN
+    if needs.approvals > 1:
+        when = WHEN | {"review_required": f"it has {approvals_to_come(needs.approvals, needs.missing)}"}
+    *others, last = [when[code] for code in proposal.blocked_by if code in when] or [""]
     if not last or len(others) + 1 < len(proposal.blocked_by):
         return f"{WAITS} merges as soon as nothing blocks it"
     return f"{WAITS} merges when {', '.join(others)}{' and ' if others else ''}{last}"
@@ -221,6 +233,13 @@ def sign_of_check(check: SealCheck) -> Part:
     if check.state == "pending" and check.run_id is None:
         return CHECKS["missing"]
     return CHECKS[state_of_check(check.state, check.started_at is not None)]
+
+
+def must_pass(check: SealCheck, proposal: Proposal) -> Part:
+    """Returns `required` as a part, if the rules of the base branch of a proposal ask for this check. Its
+    text is "" if they do not, although the check is among the required ones of the repository."""
+    is_asked = check.required and proposal.needs.checks
+    return ("  required" if is_asked else "", "dim" if check.state == "pass" else "warn")
 
 
 def checks_of(rollup: Rollup | Counts, items: Sequence[SealCheck] = ()) -> Part:

@@ -93,7 +93,7 @@ class BranchRules(Panel):
         self.paint()
 
     def rows(self) -> list[Item]:
-        required = self._required or ()
+        required = self._required
         return [
             *(self.row("rule", rule.pattern, rule.pattern, in_words(rule, required)) for rule in self._rules),
             self.row("protect", "", "protect branches", "by a name or a pattern such as release/*", "dim"),

@@ -16,6 +16,7 @@ FLAGS = {
 """The flags of a rule that change something, each with its name for the user. `lock_deletions` is not among
 them, because a branch with a rule is never deleted."""
 NAMED = 3  # checks that a sentence names; it counts the others
+NONE_CHOSEN = "required checks (none is chosen)"
 NO_CHECK = "No check is required yet, so no merge waits for one."
 
 
@@ -25,14 +26,21 @@ def approvals_of(rule: ProtectionSet) -> int:
     return rule.required_approvals or int(rule.require_review)
 
 
-def in_words(rule: ProtectionSet, required: Sequence[str] = ()) -> str:
-    """Returns as text what a protection rule requires. `required`: the names of the required checks, as far
-    as they are known."""
+def demands(rule: ProtectionSet, required: Sequence[str] | None = None) -> list[str]:
+    """Returns a few words for each thing that a protection rule requires. `required`: the names of the
+    required checks. None: they are not known yet."""
     approvals = approvals_of(rule)
     words = [count(approvals, "approval")] if approvals else []
-    labels = FLAGS | ({"require_checks": _name_some("check", required)} if required else {})
-    words += [label for flag, label in labels.items() if getattr(rule, flag)]
-    return ", ".join(words) or "is not deleted"
+    labels = dict(FLAGS)
+    if required is not None:
+        labels["require_checks"] = _name_some("check", required) if required else NONE_CHOSEN
+    return [*words, *(label for flag, label in labels.items() if getattr(rule, flag))]
+
+
+def in_words(rule: ProtectionSet, required: Sequence[str] | None = None) -> str:
+    """Returns as text what a protection rule requires. `required`: the names of the required checks. None:
+    they are not known yet."""
+    return ", ".join(demands(rule, required)) or "is not deleted"
 
 
 def sentences(rule: ProtectionSet, required: Sequence[str] | None) -> list[str]:

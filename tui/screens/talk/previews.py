@@ -18,6 +18,7 @@ from tui.screens.proposal.words import (
     BLOCKS,
     checks_of,
     merges_when,
+    must_pass,
     refuses_merge,
     sign_of_check,
     signed_merge,
@@ -141,7 +142,7 @@ def proposal_facts(proposal: Proposal, checks: SealChecks | None) -> list[Item]:
         (
             sign_of_check(check),
             (f" {safe(check.name)}", "text"),
-            ("  required" if check.required else "", "dim" if check.state == "pass" else "warn"),
+            must_pass(check, proposal),
         )
         for check in (checks.items if checks is not None else ())
     ]

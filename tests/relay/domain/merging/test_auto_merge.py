@@ -120,7 +120,9 @@ def test_it_waits_for_a_check_and_then_for_an_approval(place: Place) -> None:
     ok(place.http.put(f"{place.repo.url}/checks/ci/test"))
     rule = {"require_checks": True, "required_approvals": 1}
     ok(place.http.put(f"{place.repo.url}/protections/main", json=rule))
-    assert ok(enable(place))["blocked_by"] == ["review_required", "checks_required"]
+    shown = ok(enable(place))
+    assert shown["blocked_by"] == ["review_required", "checks_required"]
+    assert shown["needs"] == {"approvals": 1, "missing": 1, "checks": True}
     run(place.repo, str(place.head), conclusion="success")
     assert attempt(place)["blocked_by"] == ["review_required"]
     review = {"verdict": "approve", "body": ""}

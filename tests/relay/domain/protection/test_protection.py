@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from localstore.core import branch_pattern
 from localstore.core.model.protection import Protection
-from relay.domain.protection.protection import Standing, find_blockers
+from localstore.core.obstacles import Standing, find_blockers
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import create, ok
 from tests.relay.rights.waiting import Team, behind
