@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import msgspec
@@ -9,11 +10,14 @@ import typer
 
 from localstore.core import branch_pattern
 from localstore.core.model import protection as protections
+from localstore.core.model.limits import PROTECTIONS
 from localstore.core.model.protection import Protection, ProtectionSet
 from localstore.core.words import count
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
+from svc.cmd.repo.freeing import confirm_merges, find_merges, sentence_of_merged
 from svc.console import Column, answers
+from svc.flows.place.protecting import words_of_rule
 from svc.flows.place.refs import explained_not_found
 from svc.http.checked import require_valid
 
@@ -89,7 +93,8 @@ def set_rule(
     """Create or replace the protection rule of a branch pattern
 
     In a pattern * matches characters between two slashes, and ** matches slashes, too. If several rules match
-    a branch, the strictest requirements apply.
+    a branch, the strictest requirements apply. If a proposal waits with svc pr merge --auto and the rule asks
+    for less than before, it may merge at once: the command names it and asks first.
 
     Examples:
     svc repo protect set main --require-review --required-approvals 2
@@ -107,15 +112,22 @@ def set_rule(
             fresh_approvals=fresh_approvals,
         )
     )
-    rule = ctx.api.send(protections.SET, body, id=ctx.repo.id, pattern=pattern)
+    repo = ctx.repo
+    freed = find_merges(ctx, repo, lambda now: now.with_rule(pattern, body))
+    confirm_merges(ctx, f"Replacing the rule for {pattern} in {repo.full_name}", freed)
+    rule = ctx.api.send(protections.SET, body, id=repo.id, pattern=pattern)
     needed = approvals(msgspec.to_builtins(rule))
     merges = f"; merges need {count(needed, 'approval')}" if needed else ""
-    ctx.out.done(f"Protected {rule.pattern}{merges}", rule, COLUMNS, Protection, value=rule.pattern)
+    sentence = f"Protected {rule.pattern}{merges}{sentence_of_merged(ctx, repo, freed)}"
+    ctx.out.done(sentence, rule, COLUMNS, Protection, value=rule.pattern)
 
 
 @answers((Column("pattern"),))
 def clear(ctx: Ctx, branch: Pattern) -> None:
     """Remove the protection rule of a branch pattern
+
+    A proposal that waits for the rule with svc pr merge --auto merges at once: the question names it. The
+    command that brings the rule back is printed.
 
     Examples:
     svc repo protect clear 'release/**'
@@ -123,7 +135,16 @@ def clear(ctx: Ctx, branch: Pattern) -> None:
     """
     pattern = branch_pattern.check(branch)
     repo = ctx.repo
-    ctx.confirm(f"Removing the rule for {pattern} in {repo.full_name}")
+    freed = find_merges(ctx, repo, lambda now: now.with_rule(pattern, None))
+    doing = f"Removing the rule for {pattern} in {repo.full_name}"
+    confirm_merges(ctx, doing, freed)
+    if not freed:
+        ctx.confirm(doing)
+    rules = ctx.api.items(protections.LIST, limit=PROTECTIONS, id=repo.id)
+    removed = next((rule for rule in rules if rule.pattern == pattern), None)
     with explained_not_found(repo, f"protection rule {pattern}", "svc repo protect list"):
         ctx.api.send(protections.CLEAR, id=repo.id, pattern=pattern)
-    ctx.out.done(f"Removed the rule of {pattern}", {"pattern": pattern}, (Column("pattern"),), value=pattern)
+    sentence = f"Removed the rule of {pattern}{sentence_of_merged(ctx, repo, freed)}"
+    ctx.out.done(sentence, {"pattern": pattern}, (Column("pattern"),), value=pattern)
+    if removed is not None:
+        ctx.out.note(f"to bring it back: {shlex.join(['svc', *words_of_rule(removed)])}")

@@ -16,6 +16,7 @@ from localstore.core.model.run import RunQuery, state_of
 from localstore.core.model.sync import Event
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
+from svc.cmd.repo.freeing import confirm_merges, find_merges, sentence_of_merged
 from svc.cmd.run.watch import (
     FIELDS,
     TABLE,
@@ -32,6 +33,7 @@ from svc.cmd.run.watch import (
 )
 from svc.console import Column, answers
 from svc.flows.place.refs import explained_not_found, seal_of
+from svc.flows.proposal.freed import Asked
 from svc.flows.waiting.checks import APPEAR, INTERVAL, Options, Subject
 from svc.http.checked import require_valid
 
@@ -111,16 +113,25 @@ def enable(ctx: Ctx, name: Name) -> None:
 def disable(ctx: Ctx, name: Name) -> None:
     """Disable a check
 
-    The recorded runs of the check stay, and new runs are still accepted.
+    The recorded runs of the check stay, and new runs are still accepted. A proposal that waits for the check
+    with svc pr merge --auto merges at once: the command names it and asks first.
 
     Examples:
     svc repo checks disable ci/test
     """
     require_valid(RunQuery(name=name))
     repo = ctx.repo
+    folded = name.casefold()
+
+    def without(now: Asked) -> Asked:
+        return now.with_checks([each for each in now.required if each.casefold() != folded])
+
+    freed = find_merges(ctx, repo, without)
+    confirm_merges(ctx, f"Disabling check {name} in {repo.full_name}", freed)
     with explained_not_found(repo, f"enabled check {name}", LIST):
         ctx.api.send(checks.DISABLE, id=repo.id, name=name)
-    ctx.out.done(f"Disabled check {name}", {"name": name, "enabled": False}, ENABLED, value=name)
+    sentence = f"Disabled check {name}{sentence_of_merged(ctx, repo, freed)}"
+    ctx.out.done(sentence, {"name": name, "enabled": False}, ENABLED, value=name)
 
 
 def branch_subject(ctx: Ctx, repo: Repo, branch: str) -> Subject:

@@ -253,3 +253,28 @@ def test_update_branch_brings_an_edit_to_where_the_branch_moved_the_file(folder:
     folder.ok("pr", "update-branch", number(folder))
     folder.ok("switch", "topic")
     assert folder.files() == {"other": changed((1, "ONE"), (9, "NINE"))}
+
+
+def test_a_weaker_rule_names_what_merges_at_once(folder: Folder) -> None:
+    """Before and afterwards. Nothing is asked if nothing merges."""
+    folder.ok("repo", "protect", "set", "main", "--required-approvals", "2")
+    n = proposed(folder, {}, {"page": changed((9, "NINE"))})
+    folder.ok("pr", "merge", n, "--squash", "--auto")
+    folder.ok("repo", "protect", "set", "main", "--required-approvals", "1")
+    merges_now = f"#{n} waits with auto merge and merges into main at once"
+    folder.refused("repo", "protect", "set", "main", says=merges_now, code=2)
+    folder.refused("repo", "protect", "clear", "main", says=merges_now, code=2)
+    done = folder.ok("repo", "protect", "clear", "main", "--yes").err
+    assert f"Removed the rule of main. #{n} (Bring it) merged into main" in done
+    assert "to bring it back: svc repo protect set main --required-approvals 1" in done
+
+
+def test_a_check_that_is_required_no_more_names_what_merges_at_once(folder: Folder) -> None:
+    folder.ok("repo", "checks", "enable", "ci/test")
+    folder.ok("repo", "protect", "set", "main", "--require-checks")
+    n = proposed(folder, {}, {"page": changed((9, "NINE"))})
+    folder.ok("pr", "merge", n, "--squash", "--auto")
+    merges_now = f"#{n} waits with auto merge and merges into main at once"
+    folder.refused("repo", "checks", "disable", "ci/test", says=merges_now, code=2)
+    done = folder.ok("repo", "checks", "disable", "CI/test", "--yes").err
+    assert f"#{n} (Bring it) merged into main" in done
