@@ -143,9 +143,13 @@ def wait_for_merges(api: Api, repo_id: str, freed: Sequence[Freed]) -> list[Free
 
 
 def say_merged(freed: Sequence[Freed], landed: Sequence[Freed]) -> str:
-    """Returns which merges have landed, and which have not yet. `landed`: those that have."""
+    """Returns which merges have landed, which have not yet, and what has to be merged again. `landed`: those
+    that have landed."""
     words = [f"#{each.number} ({each.title}) merged into {each.base}" for each in landed]
+    again = [f"#{number}" for each in landed for number in each.ended]
     numbers = [f"#{each.number}" for each in freed if each not in landed]
     if numbers:
         words.append(f"{_join(numbers)} {'has' if len(numbers) == 1 else 'have'} not merged yet")
+    if again:
+        words.append(f"{_join(again)} {'has' if len(again) == 1 else 'have'} to be merged again")
     return "; ".join(words)

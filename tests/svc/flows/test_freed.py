@@ -49,7 +49,9 @@ def test_the_sentences_name_what_merges_and_what_is_signed_again() -> None:
         "#12 waits with auto merge and merges into main at once, and #15 then has to be merged again, "
         "because main has moved. #17 waits with auto merge and merges into v1 at once."
     )
-    assert say_merged(freed, freed[:1]) == "#12 (Cache) merged into main; #17 has not merged yet"
+    assert say_merged(freed, freed[:1]) == (
+        "#12 (Cache) merged into main; #17 has not merged yet; #15 has to be merged again"
+    )
 
 
 def test_the_command_that_brings_a_rule_back() -> None:

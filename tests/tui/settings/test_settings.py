@@ -368,7 +368,7 @@ async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
         await press(pilot, "enter")
         await typed(pilot, "2")
         await to(pilot, "rule", "field", "require_checks")
-        await sees(pilot, "Required here", "✓ ci/test", "✓ lint")
+        await sees(pilot, "Required  c chooses", "✓ ci/test", "✓ lint")
         assert "2 changes not saved" in await press(pilot, "enter")
         assert "not saved" not in await press(pilot, "S")
         stored = got("repos/{id}/protections")["items"][0]
@@ -439,7 +439,9 @@ async def test_a_rule_says_what_it_means_and_comes_back(project: str, alice: Svc
         await sees(pilot, "A merge needs 1 approval of the newest version.")
         await press(pilot, "c")
         await press(pilot, *"unit", "enter", "y")
-        await sees(pilot, "required checks      ✓ yes: lint, unit  was - no", "the checks lint, unit to")
+        await sees(pilot, "required checks      ✓ yes  was - no", "the checks lint, unit to")
+        await sees(pilot, "which, for all rules lint, unit  was lint")
+        assert got("repos/{id}/checks")["items"][-1]["name"] == "lint", "nothing was sent yet"
         await press(pilot, "S")
         await sees(pilot, "U undo what was sent", "Nobody pushes, edits it directly or deletes it.")
         assert rules() == [("main", 1, True)]
@@ -455,6 +457,109 @@ async def test_a_rule_says_what_it_means_and_comes_back(project: str, alice: Svc
         await press(pilot, "U")
         await sees(pilot, "approvals            1")
         assert rules() == [("main", 1, True)]
+
+
+def required_checks() -> list[str]:
+    return [each["name"] for each in got("repos/{id}/checks")["items"] if each["enabled"]]
+
+
+async def test_the_rule_and_the_required_checks_are_one_draft(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    """S sends both, U takes both back, and the list of the settings says that there is a draft."""
+    assert alice("repo", "checks", "enable", "lint").code == 0
+    assert alice("repo", "protect", "set", "main", "--required-approvals", "1").code == 0
+    assert alice("repo", "protect", "set", "v*", "--require-checks").code == 0
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await opened(pilot)
+        await to(pilot, "Branch rules", "rule", "main")
+        await press(pilot, "enter")
+        await sees(pilot, "which, for all rules lint", "that match now")
+        await press(pilot, "plus", "c")
+        await sees(pilot, "required checks of all rules, once S saves")
+        await press(pilot, *"unit", "enter", "y")
+        await sees(pilot, "which, for all rules lint, unit  was lint", "also for v*.", "3 changes not saved")
+        assert required_checks() == ["lint"]
+        await press(pilot, "escape")
+        await sees(
+            pilot, "* main                 draft, not saved  1 approval", "enter opens it, S there saves"
+        )
+        await press(pilot, "enter")
+        await sees(pilot, "approvals            2  was 1", "lint, unit  was lint")
+        await press(pilot, "U")
+        text = await sees(pilot, "approvals            1", "which, for all rules lint")
+        assert "was" not in text and "U " not in text.splitlines()[-1]
+        await press(pilot, "plus", "c")
+        await press(pilot, *"unit", "enter", "y")
+        await press(pilot, "S")
+        await sees(pilot, "U undo what was sent")
+        assert required_checks() == ["lint", "unit"]
+        assert got("repos/{id}/protections")["items"][0]["required_approvals"] == 2
+        await press(pilot, "U")
+        await sees(pilot, "approvals            1", "which, for all rules lint", "required checks      - no")
+        assert required_checks() == ["lint"]
+        assert got("repos/{id}/protections")["items"][0]["required_approvals"] == 1
+        await press(pilot, "escape")
+        assert "draft" not in await sees(pilot, "main                 1 approval", "││ 1 approval")
+
+
+async def test_a_removed_rule_is_brought_back_from_the_list(project: str, alice: Svc, open_app: Open) -> None:
+    assert alice("repo", "protect", "set", "main", "--required-approvals", "2").code == 0
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await opened(pilot)
+        await to(pilot, "Branch rules", "rule", "main")
+        await press(pilot, "enter", "x")
+        await sees(pilot, "Remove the rule for main?")
+        await press(pilot, "y")
+        await sees(pilot, "no rule yet: S makes it", "U bring it back")
+        await press(pilot, "escape")
+        await sees(pilot, "main                 - removed, U brings it back", "it was: 2 approvals")
+        assert got("repos/{id}/protections")["items"] == []
+    async with open_app().run_test(size=(140, 40)) as pilot:  # later
+        await opened(pilot)
+        await to(pilot, "Branch rules", "rule", "main")
+        await sees(pilot, "U bring it back")
+        await press(pilot, "U")
+        assert "- removed" not in await sees(pilot, "main                 2 approvals", "││ 2 approvals")
+        await to(pilot, "Branch rules", "rule", "main")
+        await press(pilot, "enter")
+        assert "U " not in (await sees(pilot, "approvals            2")).splitlines()[-1]
+
+
+async def test_a_weaker_rule_names_what_merges_at_once(proposal: str, alice: Svc, open_app: Open) -> None:
+    """The question does, and the last line once it has merged."""
+    assert alice("repo", "protect", "set", "main", "--required-approvals", "2").code == 0
+    assert alice("pr", "merge", "1", "--auto", "--squash").code == 0
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await opened(pilot)
+        await to(pilot, "Branch rules", "rule", "main")
+        await press(pilot, "enter")
+        await sees(pilot, "approvals            2")
+        await press(pilot, "minus", "S")
+        assert "at once" not in await sees(pilot, "U undo what was sent")
+        await press(pilot, "minus", "S")
+        await sees(pilot, "#1 waits with auto merge and merges into main at", "U brings the rule back")
+        await press(pilot, "n")
+        await sees(pilot, "1 change not saved")
+        await press(pilot, "S", "y")
+        await sees(pilot, "merged into main", "● #1 (")
+    assert json.loads(alice("pr", "view", "1", "--json", "state").out)["state"] == "merged"
+
+
+async def test_a_check_that_is_required_no_more_names_what_merges(
+    proposal: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "checks", "enable", "lint").code == 0
+    assert alice("repo", "protect", "set", "main", "--require-checks").code == 0
+    assert alice("pr", "merge", "1", "--auto", "--squash").code == 0
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await opened(pilot)
+        await to(pilot, "Checks", "check", "lint")
+        await sees(pilot, "main                 check lint")
+        await press(pilot, "enter")
+        await sees(pilot, "#1 waits with auto merge", "Change the required checks?")
+        await press(pilot, "y")
+        await sees(pilot, "merged into main")
 
 
 async def test_a_change_of_a_rule_that_was_refused_is_not_undone(

@@ -3,21 +3,30 @@ of branches."""
 
 from __future__ import annotations
 
-from typing import ClassVar, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from localstore.core import branch_pattern
-from localstore.core.model import check
+from localstore.core.model import protection
 from localstore.core.model.check import Check
 from localstore.core.model.protection import Protection, ProtectionSet
+from svc.flows.proposal.freed import Asked
 from tui import contents
-from tui.screens.settings.choose_checks import choose_checks, last_run
-from tui.screens.settings.form import LABEL
+from tui.screens.settings.choose_checks import choose_checks, last_run, put_changes
+from tui.screens.settings.form import LABEL, FormDrafts
+from tui.screens.settings.freed_merges import FreedMerges
 from tui.screens.settings.panel import Panel
-from tui.screens.settings.rule import RuleScreen
+from tui.screens.settings.removed_rules import RemovedRules
+from tui.screens.settings.rule import RuleScreen, apply_changes, name_of_drafts
 from tui.screens.settings.rule_words import in_words, sentences
 from tui.text import Part, safe
 from tui.texts import first_words
 from tui.widgets.lines import Item
+
+if TYPE_CHECKING:
+    from tui.screens.settings.panel import SettingsTab
+
+SELDOM = 20.0  # seconds between two looks at the merges that wait: they cost the server most of this tab
 
 
 class Checks(Panel):
@@ -27,6 +36,10 @@ class Checks(Panel):
     VERBS: ClassVar = {"choose": "choose"}
 
     _checks: tuple[Check, ...] | None = None  # until they are read
+
+    def __init__(self, of: SettingsTab) -> None:
+        super().__init__(of)
+        self.merges = FreedMerges(of.of, of.of.repo, lambda: None)
 
     @property
     def required(self) -> tuple[str, ...] | None:
@@ -70,41 +83,96 @@ class Checks(Panel):
         if kind == "choose":
             self.ask_for_check()
             return
-        enabled = any(each.name == name and each.enabled for each in self._checks or ())
-        self.act(check.DISABLE if enabled else check.ENABLE, name=name)
+        self._change({name: name not in (self.required or ())})
 
     def ask_for_check(self) -> None:
-        choose_checks(self.of.of, self.repo, self._checks or ())
+        choose_checks(self.of.of, self._checks or (), self.required or (), "at once", self._change)
+
+    def _change(self, changes: Mapping[str, bool]) -> None:
+        """Send which checks are required. If merges land because fewer are, ask first."""
+        rules = cast("BranchRules", self.of.panels[BranchRules.NAME]).rules
+        before = Asked(rules, self.required or ())
+        after = before.with_checks(apply_changes(self.required or (), changes))
+        repo = self.repo
+        self.merges.confirm(
+            before,
+            after,
+            lambda: self.svc.outbox.queue(lambda sending: put_changes(sending, repo, changes)),
+            end="Change the required checks?",
+        )
 
 
 class BranchRules(Panel):
     NAME = "Branch rules"
-    RIGHTS: ClassVar = {"rule": "protection.set", "protect": "protection.set"}
+    RIGHTS: ClassVar = {
+        "rule": "protection.set",
+        "protect": "protection.set",
+    }
 
-    VERBS: ClassVar = {"rule": "open the rule", "protect": "name a branch"}
+    VERBS: ClassVar = {
+        "rule": "open the rule",
+        "protect": "name a branch",
+    }
 
-    _rules: tuple[Protection, ...] = ()
+    rules: tuple[Protection, ...] = ()
+    _drafts: tuple[str, ...] = ()  # patterns of rules with unsaved changes
+    _removed = RemovedRules()
 
     def load(self) -> None:
+        self.look()
         self.svc.load(contents.protections(self.repo.id), self._paint_rules)
 
+    def look(self) -> None:
+        """Read which rules have unsaved changes, and which were removed."""
+        self._drafts = tuple(FormDrafts(self.svc.drafts, name_of_drafts(self.repo.id)).forms())
+        self._removed = RemovedRules(self.svc.drafts, self.repo.id)
+
     def _paint_rules(self, rules: list[Protection], at: float) -> None:
-        self._rules = tuple(rules)
+        self.rules = tuple(rules)
+        self._removed.note_rules([rule.pattern for rule in rules], at)
+        if any(rule.require_checks for rule in rules):  # else no merge waits for a check
+            cast("Checks", self.of.panels[Checks.NAME]).merges.load(SELDOM)
         self.paint()
 
     def rows(self) -> list[Item]:
-        required = self._required
+        rules = {rule.pattern: rule for rule in self.rules}
+        removed = self._removed.patterns(self.svc.clock())
+        patterns = sorted({*rules, *self._drafts, *removed})
         return [
-            *(self.row("rule", rule.pattern, rule.pattern, in_words(rule, required)) for rule in self._rules),
+            *(self._rule_row(pattern, rules.get(pattern)) for pattern in patterns),
             self.row("protect", "", "protect branches", "by a name or a pattern such as release/*", "dim"),
         ]
 
+    def _rule_row(self, pattern: str, rule: Protection | None) -> Item:
+        """Returns the row of a rule. It says first that a rule has a draft, because the words may be cut."""
+        words = in_words(rule, self._required) if rule is not None else "no rule yet"
+        if self.is_removed(pattern):
+            words = "- removed, U brings it back"
+        row = self.row("rule", pattern, pattern, words, "text" if rule is not None else "dim")
+        if pattern not in self._drafts:
+            return row
+        label, *value = row.left
+        mark: tuple[Part, ...] = (("* ", "warn"), (label[0][2:], label[1]), ("draft, not saved  ", "warn"))
+        return row._replace(left=(*mark, *value))
+
+    def is_removed(self, pattern: str) -> bool:
+        """Whether the rule for a pattern was removed here within the last day, and was not made again."""
+        return self._find(pattern) is None and self._removed.find(pattern, self.svc.clock()) is not None
+
     def details(self, kind: str, name: str) -> list[tuple[Part, ...]]:
-        rule = next((known_rule for known_rule in self._rules if known_rule.pattern == name), None)
-        if kind != "rule" or rule is None:
+        rule = self._find(name)
+        if kind != "rule":
             return []
+        draft: tuple[Part, ...] = (("* draft, not saved: enter opens it, S there saves it", "warn"),)
+        details: list[tuple[Part, ...]] = [draft] if name in self._drafts else []
+        was = self._removed.find(name, self.svc.clock())
+        if rule is None and was is not None:
+            details.append((("removed; it was: ", "dim"), (safe(in_words(was, self._required)), "text")))
+            details.append((("U ", "accent"), ("makes it again; what has merged stays merged", "dim")))
+        if rule is None:
+            return details
         means = sentences(rule, self._required)
-        details: list[tuple[Part, ...]] = [((safe(" ".join(means)), "text"),)]
+        details.append(((safe(" ".join(means)), "text"),))
         names = [ref.name for ref in self.of.of.refs if ref.type == "branch"]
         matching = [branch for branch in names if branch_pattern.matches(name, branch)]
         if names:
@@ -117,11 +185,19 @@ class BranchRules(Panel):
         return cast("Checks", self.of.panels[Checks.NAME]).required
 
     def chosen(self, kind: str, name: str) -> None:
-        rule = next((known_rule for known_rule in self._rules if known_rule.pattern == name), None)
-        if rule is not None:
-            self._open(name, rule)
+        if kind == "rule":
+            self._open(name, self._find(name) or ProtectionSet())
         else:
             self.protect(self.repo.default_branch)
+
+    def bring_back(self, pattern: str) -> None:
+        """Make a removed rule again as it was."""
+        rule = self._removed.find(pattern, self.svc.clock())
+        if rule is not None:
+            self.act(protection.SET, rule, pattern=pattern)
+
+    def _find(self, pattern: str) -> Protection | None:
+        return next((rule for rule in self.rules if rule.pattern == pattern), None)
 
     def protect(self, branch: str) -> None:
         """Ask for the pattern of a new rule. The prompt begins with the name of a branch."""
@@ -130,8 +206,7 @@ class BranchRules(Panel):
     def _new_rule(self, text: str) -> None:
         pattern = text.strip()
         if pattern:
-            existing = next((rule for rule in self._rules if rule.pattern == pattern), None)
-            self._open(pattern, existing or ProtectionSet())
+            self._open(pattern, self._find(pattern) or ProtectionSet())
 
     def _open(self, pattern: str, rule: ProtectionSet) -> None:
         self.of.app.push_screen(RuleScreen(self.repo, pattern, rule))

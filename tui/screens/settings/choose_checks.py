@@ -34,10 +34,15 @@ def last_run(each: Check, now: float) -> list[Part]:
 
 
 def choose_checks(
-    on: Base, repo: Repo, checks: Sequence[Check], added: Callable[[], None] | None = None
+    on: Base,
+    checks: Sequence[Check],
+    required: Sequence[str],
+    when: str,
+    take: Callable[[Mapping[str, bool]], None],
 ) -> None:
-    """Show a card with all known checks, in which the required ones are marked, and put what the user changes
-    into the outbox. `on`: the screen below the card. `added`: called if the user has added some."""
+    """Show a card with all known checks, in which the required ones are marked. `on`: the screen below the
+    card. `required`: the names that are marked at first. `when`: when a change counts, for the title. `take`:
+    called with what the user has changed: whether a check is required from then on, by name."""
     room = max(LEAST, on.app.size.width - BESIDE)
     names = [cut_middle(safe(each.name), room) for each in checks]
     width, now = max(map(cell_len, names), default=0) + 2, on.svc.clock()
@@ -47,33 +52,29 @@ def choose_checks(
     }
     offered[OTHER] = [("another name …", "dim")]
 
-    def send(changes: Mapping[str, bool]) -> None:
-        def put(sending: Sending) -> None:
-            for name, is_required in changes.items():
-                endpoint = check.ENABLE if is_required else check.DISABLE
-                sending.put(endpoint, None, None, about=repo.full_name, id=repo.id, name=name)
-
-        if changes:
-            on.svc.outbox.queue(put)
-        if added is not None and any(changes.values()):
-            added()
-
     def take_other(typed: str) -> None:
         name = typed.strip()
         if not name:
             on.say("a check needs a name; nothing was changed", "warn")
         elif name in offered:
-            send({name: True})
+            take({name: True})
         else:
             wait = "Merges that need checks then wait for it."
-            question = f"{safe(name)} has never run here. Require it? {wait}"
-            on.confirm(question, lambda: send({name: True}))
+            on.confirm(f"{safe(name)} has never run here. Require it? {wait}", lambda: take({name: True}))
 
     def apply(chosen: list[str], removed: list[str]) -> None:
-        send({name: True for name in chosen if name != OTHER} | dict.fromkeys(removed, False))
+        changes = {name: True for name in chosen if name != OTHER} | dict.fromkeys(removed, False)
+        if changes:
+            take(changes)
         if OTHER in chosen:
             on.ask("name of a check, such as ci/test", take_other)
 
-    required = [each.name for each in checks if each.enabled]
-    title = "checks that the repository requires, at once for all its rules; space marks, or type a name"
+    title = f"required checks of all rules, {when}; space marks, or type a name"
     on.app.push_screen(ChooseSeveral(title, offered, required, apply, take_other))
+
+
+def put_changes(sending: Sending, repo: Repo, changes: Mapping[str, bool]) -> None:
+    """Put into the outbox which checks are required from now on. `changes`: whether one is, by name."""
+    for name, is_required in changes.items():
+        endpoint = check.ENABLE if is_required else check.DISABLE
+        sending.put(endpoint, None, None, about=repo.full_name, id=repo.id, name=name)

@@ -125,6 +125,10 @@ class FormDrafts:
     def of(self, form: str) -> dict[str, Any]:
         return dict(self._all.get(form, {}))
 
+    def forms(self) -> list[str]:
+        """Returns the names of the forms that have unsaved changes."""
+        return sorted(self._all)
+
     def put(self, form: str, changed: Mapping[str, Any]) -> None:
         """Store the changes of a form. An empty dict deletes them."""
         if self.of(form) == changed:

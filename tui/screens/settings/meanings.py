@@ -58,6 +58,10 @@ MEANINGS: dict[tuple[str, str], str] = {
         "Every required check has to pass on the newest seal of the proposal. Nobody pushes to the branch or "
         "edits it directly."
     ),
+    ("rule", "checks"): (
+        "Which checks are required. The list is the repository's: every rule that asks for required checks "
+        "uses it. Enter or c chooses; S saves the list together with this rule, and U brings both back."
+    ),
     ("rule", "lock_writes"): "Nothing is written to the branch: no push, no edit, and no merge either.",
     ("rule", "deletion"): (
         "Nobody deletes a branch that a rule matches, whatever else the rule says. Removing the rule (x) "

@@ -8,6 +8,7 @@ from localstore.core.model.auth import RegisteredKey, Session
 from localstore.core.model.organisation import Member, MemberInvite, Organisation
 from localstore.core.model.path import PathRule
 from localstore.core.model.webhook import Webhook
+from svc.flows.proposal.freed import Waiting, read_waiting
 from tui.reads import Read
 
 PEOPLE, RULES, HOOKS, SESSIONS, KEYS = 500, 500, 100, 500, 200
@@ -27,6 +28,11 @@ def path_rules(repo_id: str) -> Read[list[PathRule]]:
         list[PathRule],
         lambda api: list(api.items(path.LIST, limit=RULES, id=repo_id)),
     )
+
+
+def waiting_merges(repo_id: str) -> Read[list[Waiting]]:
+    """Returns a request for the open proposals whose merges are signed in advance."""
+    return Read(f"repos/{repo_id}/waiting_merges", list[Waiting], lambda api: read_waiting(api, repo_id))
 
 
 def transfers() -> Read[list[Transfer]]:

@@ -4,8 +4,9 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import asdict, replace
 
@@ -18,50 +19,56 @@ from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
 from localstore.core.numbers import whole_number
 from svc.flows.outbox.actions import API
+from svc.flows.proposal.freed import Asked, say_merged
 from tui import contents
 from tui.actions import Action
-from tui.screens.settings.choose_checks import choose_checks
+from tui.screens.settings.choose_checks import choose_checks, put_changes
 from tui.screens.settings.form import LABEL, Field, FormDrafts, SettingsForm, fault_of
+from tui.screens.settings.freed_merges import FreedMerges
 from tui.screens.settings.meanings import meaning
+from tui.screens.settings.removed_rules import RemovedRules
 from tui.screens.settings.rule_words import FLAGS, NO_CHECK, approvals_of, sentences
 from tui.screens.split import PANE, SPLIT_ACTIONS, SplitScreen
-from tui.text import Part, fold, safe
+from tui.text import Part, fold, fold_after, safe
 from tui.widgets.lines import Item, Lines, heading, queued_rows, sequence
 
-APPROVALS = "required_approvals"
+if TYPE_CHECKING:
+    from tui.sending import Sending
+
+APPROVALS, CHECKS = "required_approvals", "checks"
 RULE = "svc repo protect set {pattern}"
 FIELDS = (
     Field(APPROVALS, "approvals", "number"),
-    *(Field(flag, label, "flag") for flag, label in FLAGS.items()),
+    *(Field(flag, label, "flag") for flag, label in FLAGS.items() if flag != "lock_writes"),
+    Field(CHECKS, "which, for all rules", "many", "none is chosen"),
+    Field("lock_writes", FLAGS["lock_writes"], "flag"),
 )
 BEFORE = {APPROVALS: "A merge needs", "lock_writes": "Writing and deleting"}  # headings above fields
 SHORT = {"more": "more", "fewer": "fewer", "check": "checks", "clear": "remove"}  # for the line of keys
 UNREAD = "not read yet"
+OF_ALL = "The checks change for every rule that asks for them, also for"
 CHANGES = "enter changes it, S saves"
 LOW = 24  # lines of a terminal below which the parts of the form have no empty rows between them
 BLANK: tuple[Part, ...] = (("", "text"),)
 
 
 class _RuleForm(SettingsForm):
-    """The form of a rule. A number of approvals of 0 is shown as none. `required`: the names of the required
-    checks, which stand beside the field that asks for them. None until they are read."""
-
-    required: Sequence[str] | None = None
+    """The form of a rule. A number of approvals of 0 is shown as none. The checks are None until they are
+    read."""
 
     def _format(self, field: Field, value: Any) -> str:
         if field.kind == "number" and not value:
             return "0 (none)"
-        words = super()._format(field, value)
-        if field.name != "require_checks" or not value or self.required is None:
-            return words
-        return f"{words}: {safe(', '.join(self.required)) or 'but none is chosen'}"
+        return UNREAD if field.name == CHECKS and value is None else super()._format(field, value)
 
 
-class _Known(NamedTuple):
-    """What a rule was before a change. `exists`: whether the server had it."""
+class Known(NamedTuple):
+    """What a rule was before a change. `exists`: whether the server had it. `required`: the required checks
+    of the repository then, None if they were not read."""
 
     exists: bool
     rule: ProtectionSet
+    required: Sequence[str] | None = None
 
 
 class RuleScreen(SplitScreen):
@@ -100,12 +107,16 @@ class RuleScreen(SplitScreen):
         super().__init__()
         self.repo, self.pattern, self._rule = repo, pattern, rule
         self._exists = isinstance(rule, Protection)
-        self._before: _Known | None = None  # what the rule was before it was saved or removed here
+        self._before: Known | None = None  # what the rule was before it was saved or removed here
         self._refused: set[str] = set()  # ids of the changes of this rule that the server has refused
+        self._rules: list[Protection] = [rule] if isinstance(rule, Protection) else []  # of all branches
         self._checks: list[Check] | None = None  # until they are read
+        self._required: list[str] | None = None  # the names of the required ones
+        self._check_changes: dict[str, bool] = {}  # whether a check is required once saved, by name
         self._branches: list[str] | None = None  # the same
         self.form = _RuleForm(FIELDS, self._fault)
-        self._kept = FormDrafts()
+        self._kept, self._removed = FormDrafts(), RemovedRules()
+        self._merges = FreedMerges(self, repo, self.paint)
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, False
@@ -129,7 +140,9 @@ class RuleScreen(SplitScreen):
         if action.id == "open" and isinstance(key, tuple) and key[1] == "said":
             return ""
         if action.id == "undo" and not self.form.changed:
-            return "undo what was sent" if self._before is not None else ""
+            if self._before is None:
+                return ""
+            return "bring it back" if self._before.exists and not self._exists else "undo what was sent"
         if action.id == "save":
             return super().label_of(action) if self.form.changed or not self._exists else ""
         if action.id == "clear":
@@ -158,35 +171,44 @@ class RuleScreen(SplitScreen):
             return ""
         values = self.form.values()
         count = values.pop(APPROVALS)
+        values.pop(CHECKS)
         options = [f"--{name.replace('_', '-')}" for name, is_on in values.items() if is_on]
         approvals = [f"--require-review --required-approvals {count}"] if count else []
         return "".join(f" {option}" for option in (*approvals, *options))
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._kept = FormDrafts(self.svc.drafts, f"{self.repo.id}-rules")
+        self._kept = FormDrafts(self.svc.drafts, name_of_drafts(self.repo.id))
+        self._removed = RemovedRules(self.svc.drafts, self.repo.id)
         self.form.changed = self._kept.of(self.pattern)
+        self._check_changes = self.form.changed.pop(CHECKS, {})
+        removed = self._removed.find(self.pattern, self.svc.clock())
+        if removed is not None and not self._exists:
+            self._before = Known(True, removed)
         self._refused = self._find_refused()
         self.paint()
         self._load_beside()
 
     def do_refresh(self) -> None:
-        self.svc.load(contents.protections(self.repo.id), self._take_rules)
         self._load_beside()
 
     def _load_beside(self) -> None:
-        """Request what the explanations name: the checks and the branches."""
+        """Request the rules, and what the explanations and questions name: the checks, the branches, and the
+        merges that wait."""
+        self.svc.load(contents.protections(self.repo.id), self._take_rules)
+        self._merges.load()
         self.svc.load(contents.checks(self.repo.id), self._take_checks)
         self.svc.load(contents.refs(self.repo.id), self._take_refs)
 
     def _take_rules(self, rules: list[Protection], at: float) -> None:
         rule = next((rule for rule in rules if rule.pattern == self.pattern), None)
+        self._rules = rules
         self._exists, self._rule = rule is not None, rule or ProtectionSet()
         self.paint()
 
     def _take_checks(self, checks: list[Check], at: float) -> None:
         self._checks = checks
-        self.form.required = [check.name for check in checks if check.enabled]
+        self._required = sorted(check.name for check in checks if check.enabled)
         self.paint()
 
     def _take_refs(self, refs: list[Ref], at: float) -> None:
@@ -197,14 +219,19 @@ class RuleScreen(SplitScreen):
         before, self._refused = self._refused, self._find_refused()
         if self._refused - before:  # the rule is as it was, and there is nothing to undo
             self._before = None
-            self.svc.load(contents.protections(self.repo.id), self._take_rules)
+            self._load_beside()
         self.paint()
 
     def _find_refused(self) -> set[str]:
-        """Returns the ids of the changes of this rule that the server has refused."""
+        """Returns the ids of the changes of this rule, and of the required checks, that the server has
+        refused."""
         path = protection.SET.target(id=self.repo.id, pattern=self.pattern).removeprefix(API)
-        entries = self.svc.outbox.entries
-        return {entry.id for entry in entries if entry.state == "refused" and entry.path == path}
+        of_checks = f"/repos/{self.repo.id}/checks/"
+        return {
+            entry.id
+            for entry in self.svc.outbox.entries
+            if entry.state == "refused" and (entry.path == path or entry.path.startswith(of_checks))
+        }
 
     # --- rows
 
@@ -212,8 +239,14 @@ class RuleScreen(SplitScreen):
         if not self.has_widgets:
             return
         rule = self._rule
-        values = {field.name: getattr(rule, field.name) for field in FIELDS}
-        self.form.show(values | {APPROVALS: approvals_of(rule)})
+        values: dict[str, Any] = {flag: getattr(rule, flag) for flag in FLAGS}
+        self.form.show(values | {APPROVALS: approvals_of(rule), CHECKS: self._required})
+        if self._required is not None:
+            required = self._required
+            self._check_changes = {
+                name: is_on for name, is_on in self._check_changes.items() if is_on != (name in required)
+            }
+            self.form.set(CHECKS, apply_changes(required, self._check_changes))
         rows = self._meaning_rows()
         between = [Item(None, BLANK)] if self.previews or self.app.size.height >= LOW else []
         for row in self.form.rows("rule"):
@@ -236,10 +269,21 @@ class RuleScreen(SplitScreen):
         state = "not saved yet" if self.form.changed else "" if self._exists else "no rule yet: S makes it"
         rows = [heading("Once saved, it means" if state else "It means", right=f"{state} " if state else "")]
         width = max(20, self.list_width - 4)
-        for words in sentences(self._body(), self.form.required):
-            role = "warn" if words == NO_CHECK else "text"
+        means = sentences(self._body(), self.form.value(CHECKS))
+        others = [safe(rule.pattern) for rule in self._rules if rule.require_checks]
+        others = [pattern for pattern in others if pattern != safe(self.pattern)]
+        if self._check_changes and others:
+            means.append(f"{OF_ALL} {', '.join(others)}.")
+        for words in means:
+            role = "warn" if words == NO_CHECK or words.startswith(OF_ALL) else "text"
             text = f"! {words} c chooses." if words == NO_CHECK else words
             rows += [Item(None, (("  ", "text"), *part)) for part in fold([(safe(text), role)], width)]
+        merged = safe(say_merged(self._merges.merged, self._merges.merged))
+        rows += (
+            [Item(None, row) for row in fold_after([("● ", "agent")], [(merged, "agent")], width)]
+            if merged
+            else []
+        )
         return rows
 
     def _matching(self) -> list[str]:
@@ -262,7 +306,7 @@ class RuleScreen(SplitScreen):
             refused = fold([(f"✗ {safe(why)}", "warn")], width) if why else []
             self.show_preview(key, label, [*refused, *rows])
             return
-        if name == "require_checks":
+        if name in ("require_checks", CHECKS):
             rows += [BLANK, *self._check_rows(width)]
         elif name == "branches":
             rows += [BLANK, *(((safe(branch), "accent"),) for branch in self._matching())]
@@ -277,10 +321,10 @@ class RuleScreen(SplitScreen):
         """Returns rows with the names of the required checks."""
         if self._checks is None:
             return [((UNREAD, "dim"),)]
-        required = [check.name for check in self._checks if check.enabled]
+        required = self.form.value(CHECKS)
         if not required:
             return fold([(f"! {NO_CHECK} c chooses.", "warn")], width)
-        rows: list[tuple[Part, ...]] = [(("Required here", "title"), ("  c chooses", "dim"))]
+        rows: list[tuple[Part, ...]] = [(("Required", "title"), ("  c chooses", "dim"))]
         return [*rows, *((("✓ ", "good"), (safe(name), "text")) for name in required)]
 
     # --- changes
@@ -296,6 +340,8 @@ class RuleScreen(SplitScreen):
             self.do_save()
         elif kind != "field":
             self.say(meaning("rule", kind, name), "dim")
+        elif name == CHECKS:
+            self.do_check()
         elif self.form.fields[name].kind == "flag":
             self._change(name, not self.form.value(name))
         else:
@@ -304,7 +350,7 @@ class RuleScreen(SplitScreen):
 
     def _change(self, name: str, value: Any) -> None:
         self.form.set(name, value)
-        self._kept.put(self.pattern, self.form.changed)
+        self._keep()
         self.paint()
 
     def do_more(self) -> None:
@@ -327,50 +373,85 @@ class RuleScreen(SplitScreen):
             self._drop_changes()
         elif before is None:
             self.say("nothing was changed here", "dim")
-        elif before.exists:
-            self._send(_body_of(before.rule))
         else:
-            self._remove()
+            self._send(before.rule if before.exists else None, _differing(self._required, before.required))
 
     def _drop_changes(self) -> None:
         self.form.changed.clear()
-        self._kept.put(self.pattern, {})
+        self._check_changes = {}
+        self._keep()
         self.paint()
 
-    def do_check(self) -> None:
-        def chosen() -> None:
-            if not self.form.value("require_checks"):
-                self._change("require_checks", True)
+    def _keep(self) -> None:
+        """Store what was changed and not saved as a draft."""
+        changes = {name: value for name, value in self.form.changed.items() if name != CHECKS}
+        kept_checks = {CHECKS: self._check_changes} if self._check_changes else {}
+        self._kept.put(self.pattern, changes | kept_checks)
 
+    def do_check(self) -> None:
         if self._checks is None:
             self.say("the checks are not read yet; r asks again", "warn")
         else:
-            choose_checks(self, self.repo, self._checks, chosen)
+            choose_checks(
+                self, self._checks, self.form.value(CHECKS) or (), "once S saves", self._take_choice
+            )
+
+    def _take_choice(self, changes: Mapping[str, bool]) -> None:
+        """Change in the draft which checks are required. The rule asks for them if some were added."""
+        self._check_changes |= changes
+        if any(changes.values()) and not self.form.value("require_checks"):
+            self.form.set("require_checks", True)
+        self.paint()
+        self._keep()
 
     def do_save(self) -> None:
         if self.form.faults():
             self.say("mend what is marked first; nothing was sent", "bad")
+        elif self.form.changed or not self._exists:
+            self._send(self._body(), dict(self._check_changes))
         else:
-            self._send(self._body())
+            self.say("nothing is changed", "dim")
 
     def _body(self) -> ProtectionSet:
         """Returns the rule as the form says it."""
-        values = self.form.values()
+        values = {name: value for name, value in self.form.values().items() if name != CHECKS}
         return replace(_body_of(self._rule), **values, require_review=bool(values[APPROVALS]))
 
-    def _send(self, body: ProtectionSet) -> None:
-        repo, pattern = self.repo, self.pattern
-        self.svc.outbox.queue(
-            lambda sending: sending.put(
-                protection.SET, body, about=repo.full_name, id=repo.id, pattern=pattern
-            ),
-            lambda: self._become(Protection(pattern=pattern, **asdict(body))),
-        )
+    def _send(self, rule: ProtectionSet | None, checks: Mapping[str, bool], question: str = "") -> None:
+        """Send the rule and which checks are required, as one change. `rule`: None removes it. If merges that
+        are signed in advance land because of it, or if there is a `question`, ask first."""
+        before = Asked(tuple(self._rules), tuple(self._required or ()))
+        required = apply_changes(self._required or (), checks)
+        after = before.with_rule(self.pattern, rule).with_checks(tuple(required))
+        end = "U brings it back." if question else "Save it? U brings the rule back, but not what has merged."
+        send = partial(self._queue, rule, checks, required)
+        self._merges.confirm(before, after, send, question, end)
 
-    def _become(self, rule: ProtectionSet) -> None:
+    def _queue(self, rule: ProtectionSet | None, checks: Mapping[str, bool], required: list[str]) -> None:
+        repo, pattern = self.repo, self.pattern
+        body = None if rule is None else _body_of(rule)
+        is_other = body != (_body_of(self._rule) if self._exists else None)
+
+        def put(sending: Sending) -> None:
+            if is_other:
+                endpoint = protection.CLEAR if body is None else protection.SET
+                sending.put(endpoint, body, about=repo.full_name, id=repo.id, pattern=pattern)
+            put_changes(sending, repo, checks)
+
+        self.svc.outbox.queue(put, lambda: self._become(body, required))
+
+    def _become(self, body: ProtectionSet | None, required: list[str]) -> None:
         """Called when a change is in the outbox. Shows the rule as it will be, and remembers what it was."""
-        exists = isinstance(rule, Protection)
-        self._before, self._rule, self._exists = _Known(self._exists, self._rule), rule, exists
+        was = Known(self._exists, self._rule, self._required)
+        rule = None if body is None else Protection(pattern=self.pattern, **asdict(body))
+        if rule is None and was.exists:
+            self._removed.remember(self.pattern, was.rule, self.svc.clock())
+        elif rule is not None:
+            self._removed.forget(self.pattern)
+        self._before, self._rule, self._exists = was, rule or ProtectionSet(), rule is not None
+        self._rules = [other for other in self._rules if other.pattern != self.pattern]
+        self._rules += [rule] if rule is not None else []
+        self._required = required if self._required is not None else None
         self._drop_changes()
 
     def do_clear(self) -> None:
@@ -379,23 +460,33 @@ class RuleScreen(SplitScreen):
             return
         question = (
             f"Remove the rule for {self.pattern}? Whoever has the role write then pushes and merges "
-            "without what it asks for. U brings it back."
+            "without what it asks for."
         )
-        self.confirm(question, self._remove)
-
-    def _remove(self) -> None:
-        repo, pattern = self.repo, self.pattern
-        self.svc.outbox.queue(
-            lambda sending: sending.put(
-                protection.CLEAR, None, about=repo.full_name, id=repo.id, pattern=pattern
-            ),
-            lambda: self._become(ProtectionSet()),
-        )
+        self._send(None, {}, question)
 
     def _fault(self, name: str, value: Any) -> str:
         if name == APPROVALS and not isinstance(value, int):
             return f"{value} is not a number"
-        return fault_of(ProtectionSet, {name: value})
+        return "" if name == CHECKS else fault_of(ProtectionSet, {name: value})
+
+
+def name_of_drafts(repo_id: str) -> str:
+    """Returns the name of the draft with the unsaved changes of the rules of a repository."""
+    return f"{repo_id}-rules"
+
+
+def apply_changes(required: Sequence[str], changes: Mapping[str, bool]) -> list[str]:
+    """Returns the names of the required checks after some changes. `changes`: whether a check is required
+    from then on, by name."""
+    names = {name for name in required if changes.get(name, True)}
+    return sorted(names | {name for name, is_on in changes.items() if is_on})
+
+
+def _differing(now: Sequence[str] | None, before: Sequence[str] | None) -> dict[str, bool]:
+    """Returns the changes that make the required checks again what they were. None: they were not read."""
+    if now is None or before is None:
+        return {}
+    return {name: name in before for name in {*now, *before} if (name in before) != (name in now)}
 
 
 def _body_of(rule: ProtectionSet) -> ProtectionSet:

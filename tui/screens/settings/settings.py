@@ -92,6 +92,8 @@ class Settings(Split):
         if action.id == "open":
             refused = bool(panel and self._refusal(panel, kind))
             return self.panels[panel].verb(kind, name) if panel and not refused else ""
+        if action.id == "undo" and self._removed_rule is not None:
+            return "bring it back"
         if action.id in ("save", "undo"):
             changed = any(panel.form is not None and panel.form.changed for panel in self.panels.values())
             return action.label if changed else ""
@@ -240,7 +242,19 @@ class Settings(Split):
         for panel in forms:
             panel.save_form()
 
+    @property
+    def _removed_rule(self) -> str | None:
+        """The pattern of the row under the cursor, if it is a rule that was removed. None on other rows."""
+        key, rules = self.listed.key, cast("BranchRules", self.panels[BranchRules.NAME])
+        is_rule = isinstance(key, tuple) and key[:2] == (BranchRules.NAME, "rule")
+        return key[2] if isinstance(key, tuple) and is_rule and rules.is_removed(key[2]) else None
+
     def do_undo(self) -> None:
+        """Take back what was changed and not saved. On a rule that was removed, bring it back."""
+        removed = self._removed_rule
+        if removed is not None:
+            cast("BranchRules", self.panels[BranchRules.NAME]).bring_back(removed)
+            return
         for panel in self.panels.values():
             if panel.form is not None and panel.form.changed:
                 panel.form.changed.clear()
