@@ -385,7 +385,7 @@ async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
         assert "▌  ci/test" not in await sees(pilot, "Check ci/test is no required check any more")
         await to(pilot, "Branch rules", "rule", "main")
         await press(pilot, "enter", "x")
-        await sees(pilot, "Remove the rule for main?", "U brings it")
+        await sees(pilot, "Remove the rule for main?", "U brings the rule")
         await press(pilot, "y")
         await sees(pilot, "no rule yet: S makes it")
     assert got("repos/{id}/protections")["items"] == []
@@ -538,7 +538,7 @@ async def test_a_weaker_rule_names_what_merges_at_once(proposal: str, alice: Svc
         await press(pilot, "minus", "S")
         assert "at once" not in await sees(pilot, "U undo what was sent")
         await press(pilot, "minus", "S")
-        await sees(pilot, "#1 waits with auto merge and merges into main at", "U brings the rule back")
+        await sees(pilot, "#1 waits with auto merge and merges into main at", "stays merged. Save it?")
         await press(pilot, "n")
         await sees(pilot, "1 change not saved")
         await press(pilot, "S", "y")

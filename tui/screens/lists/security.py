@@ -230,9 +230,7 @@ class Security(Split):
             rows += [Item(None, BLANK), heading("Protection rules", len(self._rules))]
             rows += [self._rule(rule) for rule in self._rules]
             if not self._rules:
-                rows.append(
-                    Item(None, (("  no rules; 8 opens Settings, where Branch rules makes one", "dim"),))
-                )
+                rows.append(Item(None, (("  none; enter on a branch begins one", "dim"),)))
             rows.append(Item(None, BLANK))
         rows.append(Item(None, (("Franking evidence", "dim"), (f"  – {FRANKING}", "dim"))))
         self.listed.show(sequence(rows))

@@ -69,7 +69,7 @@ def choose_checks(
         if OTHER in chosen:
             on.ask("name of a check, such as ci/test", take_other)
 
-    title = f"required checks of all rules, {when}; space marks, or type a name"
+    title = f"required checks of all rules, {when}"
     on.app.push_screen(ChooseSeveral(title, offered, required, apply, take_other))
 
 

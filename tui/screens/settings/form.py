@@ -95,7 +95,8 @@ class SettingsForm:
                 rows.append(Item(None, (("  ✗ ", "bad"), (safe(faults[name]), "bad"))))
         if self.changed:
             count = len(self.changed)
-            words = f"{count} change{'s' * (count > 1)} not saved: S saves, U takes them back"
+            them = "them" if count > 1 else "it"
+            words = f"{count} change{'s' * (count > 1)} not saved: S saves, U takes {them} back"
             rows.append(Item((panel, "save", ""), (("* ", "warn"), (words, "warn"))))
         return rows
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tui.screens.base import Base
 
 LOOKS, PAUSE = 12, 1.0  # looks at whether merges have landed, and seconds between two of them
+STAYS = "What has merged stays merged."
 UNREAD = "Proposals that wait with auto merge may merge at once."
 
 
@@ -55,7 +56,8 @@ class FreedMerges:
             self._look_later(LOOKS)
 
         if question or names:
-            words = " ".join(part for part in (question, names, end) if part)
+            stays = STAYS if names else ""
+            words = " ".join(part for part in (question, names, stays, end) if part)
             self._on.confirm(words, go, destroys=bool(freed))
         else:
             go()

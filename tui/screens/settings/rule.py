@@ -423,7 +423,7 @@ class RuleScreen(SplitScreen):
         before = Asked(tuple(self._rules), tuple(self._required or ()))
         required = apply_changes(self._required or (), checks)
         after = before.with_rule(self.pattern, rule).with_checks(tuple(required))
-        end = "U brings it back." if question else "Save it? U brings the rule back, but not what has merged."
+        end = "U brings the rule back." if question else "Save it?"
         send = partial(self._queue, rule, checks, required)
         self._merges.confirm(before, after, send, question, end)
 
@@ -462,6 +462,8 @@ class RuleScreen(SplitScreen):
             f"Remove the rule for {self.pattern}? Whoever has the role write then pushes and merges "
             "without what it asks for."
         )
+        if self.form.changed:
+            question += " What is not saved here is dropped."
         self._send(None, {}, question)
 
     def _fault(self, name: str, value: Any) -> str:
