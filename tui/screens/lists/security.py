@@ -22,8 +22,7 @@ from tui.actions import Action
 from tui.blocks import CARD, Block, draw_card, lay_blocks
 from tui.charts import bar
 from tui.listed import ListedProposal
-from tui.screens.proposal.words import waits_for
-from tui.screens.settings.choose_checks import last_run
+from tui.screens.proposal.words import last_run, waits_for
 from tui.screens.settings.rule_words import FLAGS, NO_CHECK, approvals_of, demands, sentences
 from tui.screens.split import CUT, LINES, PANE, SIZE, SPLIT_ACTIONS, Split
 from tui.text import Part, ago, brief, fold, fold_after, safe

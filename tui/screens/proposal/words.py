@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from localstore.core.model.check import Rollup, SealCheck
+from localstore.core.model.check import Check, Rollup, SealCheck
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.run import Run
 from localstore.core.model.run import state_of as run_state
@@ -19,7 +19,7 @@ from localstore.core.words import (
     state_of_proposal,
 )
 from tui.listed import Counts, ListedProposal
-from tui.text import Part, ago, safe
+from tui.text import Part, ago, brief, safe
 from tui.wording import in_app
 
 STATES: dict[str, Part] = {
@@ -225,6 +225,15 @@ def state_of(proposal: Proposal | ListedProposal) -> Part:
 def sign_of_run(run: Run) -> Part:
     """Returns the state of a run as a part with a sign and a word."""
     return CHECKS[state_of_check(run_state(run.status, run.conclusion), run.status != "queued")]
+
+
+def last_run(check: Check, now: float) -> list[Part]:
+    """Returns parts that say how the last run of a check ended, and when. `now`: seconds since 1970."""
+    if check.last is None:
+        return [("· never ran", "dim")]
+    word, role = sign_of_run(check.last)
+    when = brief(check.last.completed_at or check.last.created_at, now)
+    return [(word.rstrip(), role), (f" {when}", "dim")]
 
 
 def sign_of_check(check: SealCheck) -> Part:

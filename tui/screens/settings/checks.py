@@ -12,7 +12,8 @@ from localstore.core.model.check import Check
 from localstore.core.model.protection import Protection, ProtectionSet
 from svc.flows.proposal.freed import Asked
 from tui import contents
-from tui.screens.settings.choose_checks import choose_checks, last_run, put_changes
+from tui.screens.proposal.words import last_run
+from tui.screens.settings.choose_checks import choose_checks, put_changes
 from tui.screens.settings.form import LABEL, FormDrafts
 from tui.screens.settings.freed_merges import FreedMerges
 from tui.screens.settings.panel import Panel

@@ -12,8 +12,8 @@ from localstore.core.model import check
 from localstore.core.model.check import Check
 from localstore.core.model.repo import Repo
 from tui.screens.choose import ChooseSeveral
-from tui.screens.proposal.words import sign_of_run
-from tui.text import Part, brief, cut_middle, safe
+from tui.screens.proposal.words import last_run
+from tui.text import Part, cut_middle, safe
 
 if TYPE_CHECKING:
     from tui.screens.base import Base
@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 
 BESIDE, LEAST = 42, 16  # columns of the terminal beside a name, and of a name at least
 OTHER = ""  # the key of the row that takes a typed name
-NO_RUN: Part = ("· never ran", "dim")
-
-
-def last_run(each: Check, now: float) -> list[Part]:
-    """Returns parts that say how the last run of a check ended, and when."""
-    if each.last is None:
-        return [NO_RUN]
-    word, role = sign_of_run(each.last)
-    when = brief(each.last.completed_at or each.last.created_at, now)
-    return [(word.rstrip(), role), (f" {when}", "dim")]
 
 
 def choose_checks(
