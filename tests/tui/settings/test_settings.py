@@ -385,7 +385,7 @@ async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
         assert "▌  ci/test" not in await sees(pilot, "Check ci/test is no required check any more")
         await to(pilot, "Branch rules", "rule", "main")
         await press(pilot, "enter", "x")
-        await sees(pilot, "Remove the rule for main?", "U brings the rule")
+        await sees(pilot, "Remove the rule for main?", "U brings")
         await press(pilot, "y")
         await sees(pilot, "no rule yet: S makes it")
     assert got("repos/{id}/protections")["items"] == []
