@@ -219,6 +219,7 @@ async def test_pictures_of_a_seal(
     Path("red.png").write_bytes(png(60, 30))
     Path("data.bin").write_bytes(bytes(range(256)) * 12)
     Path("src/main.py").write_text("def main():\n    return 9\n")
+    Path("zz.png").write_bytes(png()[:40])
     assert alice("push", "-m", "Large").code == 0
     app = open_app()
     async with app.run_test(size=(width, 30)) as pilot:
@@ -238,6 +239,9 @@ async def test_pictures_of_a_seal(
                 break
         image = app.screen.query_one(Picture).image
         assert image is not None and (image.full_width, image.full_height) == (60, 30)
-        await press(pilot, "left_curly_bracket", "left_curly_bracket")
+        await press(pilot, "right_curly_bracket")
+        await sees(pilot, "picture: 40 B; it cannot be drawn: it is damaged")
+        assert not app.screen.query_one(Picture).display
+        await press(pilot, "left_curly_bracket", "left_curly_bracket", "left_curly_bracket")
         await sees(pilot, "return 9")
         assert not app.screen.query_one(Picture).display

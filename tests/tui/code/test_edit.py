@@ -90,7 +90,11 @@ async def test_two_write_one_text_and_see_each_other(other: Typist, alice: Svc, 
         await press(pilot, "enter")
         await sees(pilot, "the branch has edits of it in no seal: L shows them, :push -m MESSAGE seals them")
         await press(pilot, "L")
-        await sees(pilot, "alpha", "1 not sealed")
+        await sees(pilot, "alpha", "1 not sealed", "~ live ◂ @")  # who is there is named once
+        await press(pilot, "e")
+        await sees(pilot, "README.md · ✓ saved, in no seal yet")
+        await press(pilot, "escape")
+        await sees(pilot, "✓ saved on the branch, in no seal yet: run :push -m MESSAGE seals it")
         await press(pilot, "L")
         await sees(pilot, "edits in no seal", "~ not sealed")
         assert alice("push", "-m", "Both").code == 0

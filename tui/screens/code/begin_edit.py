@@ -211,5 +211,13 @@ class BeginEdit(FileView):
         line = self.query_one("#file", Lines).key
         at = line if isinstance(line, int) else 1
         blob = self._blob if self._blob is not None and self._blob.path == self.path else None
-        sealed = blob.content if blob is not None and not self.live else None
-        self.app.push_screen(Edit(machine, folder, branch, self.path, at, self.of.repo.full_name, sealed))
+        sealed = self._read_sealed(self.path) if self.live else blob.content if blob is not None else None
+        name = self.of.repo.full_name
+        self.app.push_screen(Edit(machine, folder, branch, self.path, at, name, sealed, over_live=self.live))
+
+    def _read_sealed(self, path: str) -> str | None:
+        """Returns the text of a file in the shown seal, if it was read before. Returns None otherwise."""
+        if self.of.seal is None:
+            return None
+        cached = self.svc.client.read_cached(contents.file(self.of.repo.id, self.of.seal, path))
+        return cached[0].content if cached is not None and cached[0].encoding == "utf-8" else None

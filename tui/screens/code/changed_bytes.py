@@ -15,6 +15,7 @@ from tui.images.decode import DecodedImage
 from tui.images.protocol import decoder_output, pixels
 from tui.images.read import is_picture, picture, say_undrawn
 from tui.screens.base import Base
+from tui.text import safe
 from tui.widgets.diff import Diff
 from tui.widgets.picture import Picture
 
@@ -27,6 +28,7 @@ class ChangedBytes(Base):
 
     repo: Repo
     _bytes: ChangedFile | None = None  # the file without lines that is shown
+    _undrawn = ""  # why the picture cannot be drawn
     _sizes: dict[Side, int]
     _images: dict[Side, DecodedImage]
 
@@ -45,7 +47,7 @@ class ChangedBytes(Base):
         file = file if file is not None and file.binary else None
         if file == self._bytes:
             return
-        self._bytes, self._sizes, self._images = file, {}, {}
+        self._bytes, self._sizes, self._images, self._undrawn = file, {}, {}, ""
         drawing = self.query_one("#picture", Picture)
         drawing.display = file is not None and self._is_drawn(file)
         drawing.tell("")
@@ -116,10 +118,14 @@ class ChangedBytes(Base):
 
         def say_failure(error: BaseException) -> None:
             if file == self._bytes and drawing.image is None:
-                why = say_undrawn(error)
-                if why:
+                self._undrawn = say_undrawn(error)
+                if self._undrawn:
                     self.say("")  # the pane says it
-                drawing.tell(f"✗ it cannot be drawn: {why}" if why else "it could not be read")
+                    drawing.display = False
+                    self.query_one("#diff", Diff).styles.height = "1fr"
+                    self._say_bytes()
+                else:
+                    drawing.tell("it could not be read")
 
         if drawing.image is None:
             drawing.tell("not drawn without colours (NO_COLOR)" if colourless else "drawing …")
@@ -132,7 +138,8 @@ class ChangedBytes(Base):
         if file is not None:
             sides = [self._words_of(side) for side in self._sides(file)]
             kind = "picture" if is_picture(file.path) else "binary file"
-            diff.empty = f"{kind}: {' → '.join(words for words in sides if words)}"
+            undrawn = f"; it cannot be drawn: {self._undrawn}" if self._undrawn else ""
+            diff.empty = safe(f"{kind}: {' → '.join(words for words in sides if words)}{undrawn}")
             diff.refresh()
 
     def _words_of(self, side: Side) -> str:

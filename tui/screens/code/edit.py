@@ -41,7 +41,8 @@ SLOW = 2.0  # seconds without the server's answer to what was typed, after which
 
 class Edit(Over):
     """The screen on which a text is edited live. `line`: the line on which the cursor begins, counted from
-    1. `sealed`: the text of the seal that the screen below shows, None if it shows the live text."""
+    1. `sealed`: the text of the seal that the screen below shows, None if it is not known. `over_live`: the
+    screen below shows the live text."""
 
     ACTIONS = EDIT_ACTIONS
     AUTO_FOCUS = "TextEditor"
@@ -58,11 +59,13 @@ class Edit(Over):
         line: int,
         repo: str = "",
         sealed: str | None = None,
+        *,
+        over_live: bool = False,
     ) -> None:
         super().__init__()
         self._machine, self._folder, self._branch = machine, folder, branch
         self._path, self._line, self._sought, self._repo = path, line, "", repo
-        self._sealed = sealed
+        self._sealed, self._over_live = sealed, over_live
         self._writing: Writing | None = None
         self._people: list[PersonOnBranch] = []
         self._unsealed = False  # whether the text differs from `sealed`
@@ -449,7 +452,16 @@ class Edit(Over):
         if not self.in_front:
             return
         line = self._area.cursor_location[0] + 1
-        moved = Edit(self._machine, self._folder, name, self._path, line, self._repo, self._sealed)
+        moved = Edit(
+            self._machine,
+            self._folder,
+            name,
+            self._path,
+            line,
+            self._repo,
+            self._sealed,
+            over_live=self._over_live,
+        )
         self.app.switch_screen(moved)
         moved.say(f"{name} has your edits, and the folder is on it now", "good")
 
@@ -501,13 +513,14 @@ class Edit(Over):
         key shows it, and what seals it. `is_moved`: the edits have a branch of their own, which the screen
         below goes to."""
         key = self._key_of("live")
-        shows = f"{key} shows it live, " if key else ""
+        shows = f"{key} shows it live, " if key and not self._over_live else ""
         linked = self.svc.place.folder == self._folder
         seals = "svc push -m MESSAGE seals it" if linked else f"a push in {self._folder} seals it"
         if is_moved and linked:
             seals += ", svc pr create proposes it"
         branch = safe(self._branch) if is_moved else "the branch"
-        return f"{SAVED} on {branch}, not in this seal: {shows}{seals}"
+        which = "in no seal yet" if self._over_live else "not in this seal"
+        return f"{SAVED} on {branch}, {which}: {shows}{seals}"
 
 
 def _role(person: PersonOnBranch) -> str:

@@ -205,7 +205,9 @@ class Live(FileView):
             return (("~ not sealed ", "warn"),) if differs else ()
         change = self.unsealed.get(path)
         if change is not None:
-            by = "".join(f"@{safe(name)} " for name in change.by[:2])
+            present = {safe(person.who) for person in self._people if person.path == path}  # they follow
+            names = [name for name in map(safe, change.by) if name not in present]
+            by = "".join(f"@{name} " for name in names[:2])
             sign = (
                 ("− removed ", "bad") if change.kind == "gone" else ("+ new ", "good") if change.new else None
             )
