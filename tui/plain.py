@@ -449,19 +449,26 @@ class LineMode:
         return True
 
     def _print(self, lines: Sequence[str], visit: Visit) -> None:
-        """Print the lines from where the visit is: on a terminal as many as it shows at once, otherwise
-        all."""
-        room = self._speech.height - PROMPT
-        room = max(PAGE, room) if self._speech.person else 0
+        """Print the lines from where the visit is."""
         if visit.start:
             self._say(f"line {visit.start + 1} of {len(lines)}:")
-        visit.end, used = visit.start, 0
-        for line in lines[visit.start :]:
-            used += self._speech.count_rows(line)
-            if room and used > room and visit.end > visit.start:
-                return
+        visit.end = self._end_of_part(lines, visit.start)
+        for line in lines[visit.start : visit.end]:
             self._say(line)
-            visit.end += 1
+
+    def _end_of_part(self, lines: Sequence[str], start: int) -> int:
+        """Returns the end of the lines that are printed at once: all of them into a pipe, on a terminal as
+        many as it shows. A few last rows are printed with those before them."""
+        if not self._speech.person:
+            return len(lines)
+        room, rows, end = max(PAGE, self._speech.height - PROMPT), 0, start
+        for place in range(start, len(lines)):
+            rows += self._speech.count_rows(lines[place])
+            if rows <= room:
+                end = place + 1
+            elif rows >= room + PROMPT:
+                return max(end, start + 1)
+        return len(lines)
 
     def _help(self, printed: Printed, visit: Visit) -> list[str]:
         """Returns lines that say what can be typed on a page."""

@@ -455,6 +455,10 @@ def test_a_terminal_shows_a_page_in_parts_and_wraps_between_words(monkeypatch: p
     first, rest = out.split("lines 1 to 10 of 16, enter reads on, ?\nlists 1 choice\n")
     assert "line 10 has" in first and "line 11 has" not in first
     assert "line 11 has" in rest and "   1 comment\n1, ? help\n" in rest
+    short = [f"line {number}" for number in range(1, 24)]
+    assert "reads on" not in _on_terminal("q\n", Page("Short", short, text=True), monkeypatch)
+    longer = _on_terminal("q\n", Page("Longer", [*short, "line 24"], text=True), monkeypatch)
+    assert "line 20\nlines 1 to 20 of 24, enter reads on, ?\nhelp\n" in longer
 
 
 def test_a_pipe_gets_a_page_whole_and_unwrapped(project: str, alice: Svc, typed) -> None:  # type: ignore[no-untyped-def]
