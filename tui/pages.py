@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from localstore.core.errors import NotFound, SvcError
+from localstore.core.errors import NotFound, ServerUnreachable, SvcError
 from localstore.core.model.history import Blob, Compare
 from localstore.core.model.inbox import InboxItem
 from localstore.core.model.issue import Comment, Issue, IssueQuery
@@ -125,7 +125,7 @@ class Pages:
         """Returns the page of the issue or proposal with this number."""
         try:
             return self.issue(repo, number)
-        except NotFound:
+        except (NotFound, ServerUnreachable):  # what was read of a proposal can be shown offline
             return self.proposal(repo, number)
 
     def _talk_of_issue(self, repo: Repo, issue: Issue) -> list[str]:

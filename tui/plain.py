@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar
 
-from localstore.core.errors import EXIT_INTERRUPTED, SvcError
+from localstore.core.errors import EXIT_INTERRUPTED, ServerUnreachable, SvcError
 from localstore.core.model.history import SealSummary
 from localstore.core.model.repo import Repo
 from localstore.core.numbers import whole_number
@@ -116,12 +116,15 @@ class LineMode:
     def _walk(self) -> None:
         self._visits = visits = [Visit(self.home)]
         while visits:
-            visit = visits[-1]
+            visit, self._lines.is_offline = visits[-1], False
             try:
                 page = visit.make()
             except SvcError as error:
-                self._speech.fail(sentence(error))
+                unseen = "; this page was never read here" if isinstance(error, ServerUnreachable) else ""
+                self._speech.fail(sentence(error) + unseen)
                 visits.pop()
+                if visits:
+                    self._return_to(visits[-1])
                 continue
             if not visit.name:
                 visit.start = page.start
@@ -169,6 +172,8 @@ class LineMode:
     def repo(self, repo: Repo) -> Page:
         repo = self._read(reads.repo(repo.id))
         self._repos[repo.full_name] = repo
+        if repo.id == self._folder:
+            self._lines.linked = repo.full_name
         refs = self._read(contents.refs(repo.id))
         head = next((ref.head for ref in refs if ref.name == repo.default_branch), None)
         if head is None:
@@ -449,19 +454,26 @@ class LineMode:
         return True
 
     def _print(self, lines: Sequence[str], visit: Visit) -> None:
-        """Print the lines from where the visit is: on a terminal as many as it shows at once, otherwise
-        all."""
-        room = self._speech.height - PROMPT
-        room = max(PAGE, room) if self._speech.person else 0
+        """Print the lines from where the visit is."""
         if visit.start:
             self._say(f"line {visit.start + 1} of {len(lines)}:")
-        visit.end, used = visit.start, 0
-        for line in lines[visit.start :]:
-            used += self._speech.count_rows(line)
-            if room and used > room and visit.end > visit.start:
-                return
+        visit.end = self._end_of_part(lines, visit.start)
+        for line in lines[visit.start : visit.end]:
             self._say(line)
-            visit.end += 1
+
+    def _end_of_part(self, lines: Sequence[str], start: int) -> int:
+        """Returns the end of the lines that are printed at once: all of them into a pipe, on a terminal as
+        many as it shows. A few last rows are printed with those before them."""
+        if not self._speech.person:
+            return len(lines)
+        room, rows, end = max(PAGE, self._speech.height - PROMPT), 0, start
+        for place in range(start, len(lines)):
+            rows += self._speech.count_rows(lines[place])
+            if rows <= room:
+                end = place + 1
+            elif rows >= room + PROMPT:
+                return max(end, start + 1)
+        return len(lines)
 
     def _help(self, printed: Printed, visit: Visit) -> list[str]:
         """Returns lines that say what can be typed on a page."""
@@ -537,7 +549,9 @@ class LineMode:
         except SvcError as error:
             if cached is None:
                 raise
-            self._say(f"offline, as of {ago_seconds(self._now() - cached[1])}: {sentence(error)}")
+            if not self._lines.is_offline:
+                self._say(f"offline, as of {ago_seconds(self._now() - cached[1])}: {sentence(error)}")
+            self._lines.is_offline = True
             return cached[0]
 
     def _say(self, text: str) -> None:

@@ -88,10 +88,12 @@ class Speech:
 
 class TypedLines:
     """Runs commands. `commands`: the commands of svc, or None if they are not known. `origin`: the server
-    that they use."""
+    that they use. `is_offline`: whether the page could not be read from it; an action then waits
+    in the queue, if it is about the repository of the linked folder (`linked`, "" if it is not known)."""
 
     def __init__(self, commands: Commands | None, origin: str, speech: Speech) -> None:
         self._commands, self._origin, self._speech = commands, origin, speech
+        self.is_offline, self.linked = False, ""
 
     # --- a line that the user typed
 
@@ -166,11 +168,23 @@ class TypedLines:
                 words.append(f"{needed.option}={text}")
             elif text.strip():
                 arguments.append(text.strip())
+        if self.is_offline and self._can_wait(words):
+            at = words.index("--repo")  # a command that waits is about the repository of the folder
+            words = [*words[:at], *words[at + 2 :], "--queue"]
         if not self.run([*words, "--", *arguments] if arguments else words):
             return False
         if act.undo:
             self._speech.say(f"to undo that, type :{shlex.join(act.undo)}")
         return True
+
+    def _can_wait(self, words: Sequence[str]) -> bool:
+        """Returns whether a command line can be kept until the server answers."""
+        commands = self._commands
+        path = commands.path_in(words) if commands is not None else ""
+        if commands is None or not path or not self.linked or "--repo" not in words:
+            return False
+        is_about_folder = words[words.index("--repo") + 1] == self.linked
+        return is_about_folder and any("--queue" in field.spelled for field in commands.fields(path))
 
     def ask(self, needed: Missing) -> str | None:
         """Returns the text that the user types. Returns None if they leave it, or if the input ends."""

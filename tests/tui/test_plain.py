@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,12 +14,13 @@ from typing import Any
 import pytest
 
 from localstore.agent.talk import ApiResponse
-from localstore.core.errors import NotFound
+from localstore.core.errors import NotFound, ServerUnreachable
 from localstore.core.model.history import ChangedFile
 from tests.svc.cmd.test_commands import on_a_terminal
 from tests.svc.conftest import Answer, Svc
 from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import project
+from tui.client import Client
 from tui.page import Choice, Page
 from tui.page_acts import NOTE, Act, Missing
 from tui.pages import changed_lines
@@ -455,6 +457,10 @@ def test_a_terminal_shows_a_page_in_parts_and_wraps_between_words(monkeypatch: p
     first, rest = out.split("lines 1 to 10 of 16, enter reads on, ?\nlists 1 choice\n")
     assert "line 10 has" in first and "line 11 has" not in first
     assert "line 11 has" in rest and "   1 comment\n1, ? help\n" in rest
+    short = [f"line {number}" for number in range(1, 24)]
+    assert "reads on" not in _on_terminal("q\n", Page("Short", short, text=True), monkeypatch)
+    longer = _on_terminal("q\n", Page("Longer", [*short, "line 24"], text=True), monkeypatch)
+    assert "line 20\ntype" in longer and "lines 1 to 20 of 24, enter reads on, ?\nhelp\n" in longer
 
 
 def test_a_pipe_gets_a_page_whole_and_unwrapped(project: str, alice: Svc, typed) -> None:  # type: ignore[no-untyped-def]
@@ -574,3 +580,22 @@ def test_numbers_to_choose_from_are_named_if_some_are_missing() -> None:
     mode, out = _line_mode("7\n")
     assert mode._lines.ask(asked) == "7"
     assert "number, 9, 7, 2; an empty line leaves it:\n" in out.getvalue()
+
+
+def test_offline_what_was_read_is_shown_and_an_action_waits(  # type: ignore[no-untyped-def]
+    busy: str, alice: Svc, typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed("1", "#1", "b", "#2", "q")
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise ServerUnreachable("cannot reach http://a.example (Connection refused); check it")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Client, "fetch", refuse)
+        out = typed("1", "#1", "b", "#2", "comment", "Later", "", "more", ".", "b", "releases", "q").out
+    assert "#1 Return three\nopen, proposed by" in out, "an issue or a proposal: it was read"
+    says = [line.startswith("offline, as of") for line in out.split("\n")]
+    assert not any(map(all, pairwise(says))), "once for each page"
+    (waits,) = json.loads(alice("queue", "list", "--json", "action,value").out)
+    assert (waits["action"], waits["value"]["body"]) == ("comment on #2", "Later\n\nmore")
+    assert "cannot reach a.example (connection refused); this page was never read here\n" in out
