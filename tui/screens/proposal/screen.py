@@ -39,6 +39,7 @@ from tui.screens.proposal.words import (
     verdicts_of,
 )
 from tui.screens.talk.previews import first_left, reviewer_line
+from tui.screens.talk.reviewers import Written, reviewer_rows, roles_of, written_by
 from tui.screens.talk.talk import Listed, Talk, Timed
 from tui.text import Part, ago, fold, safe
 from tui.texts import first_words, item
@@ -470,7 +471,8 @@ class ProposalScreen(Reviewing, Talk):
         ]
         author = proposal.author.handle  # nobody reviews a proposal of their own
         handles = dict.fromkeys(handle for handle in people if handle and handle != author)
-        offered: dict[str, list[Part]] = {handle: [(f"@{safe(handle)}", "person")] for handle in handles}
+        roles = roles_of(collaborators or ())
+        offered = reviewer_rows(handles, roles, None, 0)
 
         def apply(added: list[str], removed: list[str]) -> None:
             changes = {"add_reviewers": added, "remove_reviewers": removed}
@@ -488,7 +490,16 @@ class ProposalScreen(Reviewing, Talk):
 
         on = [handle for handle in requested if handle]
         title = f"who reviews #{self.number}; or type a handle"
-        self.app.push_screen(ChooseSeveral(title, offered, on, apply, ask_other))
+        card = ChooseSeveral(title, offered, on, apply, ask_other)
+        self.app.push_screen(card)
+        paths = [file.old_path or file.path for file in self._files if file.status != "added"]
+
+        def paint(written: Written, at: float) -> None:
+            if card.remains:
+                card.offer(reviewer_rows(handles, roles, written, len(self._files)))
+
+        read = written_by(self.repo.id, proposal.base_seal, paths)
+        self.svc.load(read, paint)
 
 
 def _said(words: str, role: str = "text") -> list[Part]:
