@@ -136,6 +136,17 @@ class ChooseSeveral(Choose):
             for name, parts in self._offered.items()
         ]
 
+    def offer(self, offered: Mapping[str, Sequence[Part]]) -> None:
+        """List these names in place of those before, because more is known about them. Marked ones stay. The
+        cursor stays on its name, unless nothing was typed and moved yet."""
+        if not self.has_widgets:
+            return
+        marked = {name: self._offered.get(name, ((safe(name), "text"),)) for name in self._before}
+        self._offered = {**{name: parts for name, parts in marked.items() if name not in offered}, **offered}
+        lines, rows = self.query_one("#choices", Lines), self._rows()
+        is_untouched = not lines.cursor and not lines.filtered
+        lines.show(sequence(rows), rows[0].key if rows and is_untouched else None)
+
     def _marks(self) -> Callable[[], None]:
         return self._toggle
 

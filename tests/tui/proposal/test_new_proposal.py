@@ -17,6 +17,7 @@ from tests.tui.test_issues import NOWHERE, waiting
 from tests.tui.test_typed_ahead import burst
 from tui.app import SvcApp
 from tui.screens.talk.new_proposal import title_and_text
+from tui.screens.talk.reviewers import Written, reviewer_rows, written_by
 from tui.widgets.frame import Prompt
 from tui.widgets.lines import Lines
 
@@ -132,6 +133,30 @@ async def test_reviewers_are_chosen_among_the_people_of_the_repository(
         assert f"☐ @{me}\n" not in text and f"☐ @{me} " not in text  # nobody reviews their own
         await press(pilot, "space", "enter")
         await sees(pilot, f"reviewers @{me[:30]}-ben")
+
+
+def test_reviewers_come_with_a_reason_and_those_who_wrote_most_first() -> None:
+    roles = {"ann": "read", "bob": "write", "cleo": "triage", "di": "write"}
+    rows = reviewer_rows(roles, roles, Written({"cleo": 7, "di": 30, "eve": 3}, 40), 2)
+    words = {handle: " ".join("".join(text for text, _ in parts).split()) for handle, parts in rows.items()}
+    assert words == {
+        "di": "@di write wrote 30 of 40 lines of these files",
+        "cleo": "@cleo triage wrote 7 of 40 lines of these files",
+        "ann": "@ann read approval only advises",
+        "bob": "@bob write",
+    }
+    assert list(words) == ["di", "cleo", "ann", "bob"]
+
+
+async def test_who_wrote_files_is_read_from_the_base(proposal: str, alice: Svc, open_app: Open) -> None:
+    repo_id = alice("repo", "view", "--jq", ".id").out.strip()
+    head = alice("log", "main", "--jq", ".[0].id").out.strip()
+    app = open_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        written, _ = app.client.fetch(written_by(repo_id, head, ["src/main.py", "never.py"]))
+    assert list(written.by) == [os.environ["TEST_HANDLE"]]
+    assert written.by[os.environ["TEST_HANDLE"]] == written.lines > 0
 
 
 async def test_the_form_shows_the_seals_and_files_of_the_proposal(branches: str, open_app: Open) -> None:

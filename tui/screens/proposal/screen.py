@@ -25,6 +25,7 @@ from tui.listed import ListedProposal
 from tui.screens.base import READING_SECONDS
 from tui.screens.facts import beside_facts, fact_rows
 from tui.screens.proposal.files import Files
+from tui.screens.proposal.next_step import next_step
 from tui.screens.proposal.review import VERDICTS, Reviewing, waiting
 from tui.screens.proposal.words import (
     BLOCKS,
@@ -40,7 +41,8 @@ from tui.screens.proposal.words import (
     verdicts_of,
 )
 from tui.screens.talk.previews import first_left, reviewer_line
-from tui.screens.talk.talk import Listed, Talk, Timed
+from tui.screens.talk.reviewers import Written, reviewer_rows, roles_of, written_by
+from tui.screens.talk.talk import SINCE, Listed, Talk, Timed
 from tui.text import Part, ago, fold, safe
 from tui.texts import first_words, item
 from tui.widgets.hunks import SIGNS, texts
@@ -55,6 +57,7 @@ SAID: dict[str, Part] = {
     "comment": ("says", "dim"),
 }
 Row = tuple[Part, ...]
+NEW = "new"  # the name of the fact that says what is new, and the key of its row
 NAME = 10  # columns of the name of a fact
 QUOTED_MAX = 256 * 1024  # characters of the changes of a file in which quoted lines are looked for
 
@@ -99,6 +102,8 @@ class ProposalScreen(Reviewing, Talk):
         label, proposal = super().label_of(action), self.one
         if label and action.id == "open":
             key = self.lines.key if self.lines is not None else None
+            if key == NEW:
+                return "what is new"
             is_event = isinstance(key, tuple) and key[0] == "event" and bool(key[1])
             return "its thread" if is_event else label
         if proposal is None or not label:
@@ -196,9 +201,14 @@ class ProposalScreen(Reviewing, Talk):
         if proposal is None:
             self._paint_unread()
             return
+        talk = self._talk(proposal)
+        new = self.find_new(talk)
+        title = self.title_rows(proposal.title)
+        standing = self._standing(proposal, self.new_words(new))
+        of_new = next((at for at, row in enumerate(standing, len(title)) if row[0][0].strip() == NEW), -1)
         rows: list[TextRow | Row] = [
-            *self.title_rows(proposal.title),
-            *self._standing(proposal),
+            *title,
+            *standing,
             *self._conflict_rows(proposal),
             (("", "text"),),
         ]
@@ -207,11 +217,11 @@ class ProposalScreen(Reviewing, Talk):
         facts = [*self._check_rows(proposal)]
         if not self.has_facts:
             rows += facts
-        items = [item(place, row) for place, row in enumerate(rows)]
+        items = [item(NEW if place == of_new else place, row) for place, row in enumerate(rows)]
         items += [] if self.has_facts else self._file_items()
         versions = [] if self.has_facts else self._version_rows()
         items += [item(("version", place), row) for place, row in enumerate(versions)]
-        items += self.in_order(self._talk(proposal))
+        items += self.in_order(talk, new)
         items += [item(("queued", place), row) for place, row in enumerate(self.queued_rows())]
         self.show_talk(self.query_one("#proposal", Lines), items)
         self.show_facts(
@@ -231,7 +241,8 @@ class ProposalScreen(Reviewing, Talk):
             self.query_one("#proposal", Lines).show(sequence(self.unread_items(state)))
             self.place_frames()
 
-    def _standing(self, proposal: Proposal) -> list[Row]:
+    def _standing(self, proposal: Proposal, new: str) -> list[Row]:
+        """Returns rows about the state of a proposal. `new`: what is new since it was read last."""
         named = self._checks if self._checks and self._checks.seal_id == proposal.head_seal else None
         rollup: Rollup = named.rollup if named else proposal.checks
         head = (
@@ -251,7 +262,10 @@ class ProposalScreen(Reviewing, Talk):
         is_open = proposal.state == "open"
         is_blocked = is_open and not says_all_reasons(proposal)
         people = " ".join(f"@{person.handle or '?'}" for person in proposal.assignees)
+        merges = not refusal("proposal.merge_prepare", self.repo, self.mine(proposal))
         facts: list[tuple[str, list[Part]]] = [
+            (NEW, _said(f"{new}; enter goes there" if new else "", "accent")),
+            ("next", next_step(proposal, self.svc.client.account, self._key_of, merges=merges)),
             ("merge", self._signed_parts(proposal)),
             (
                 "pending",
@@ -280,11 +294,14 @@ class ProposalScreen(Reviewing, Talk):
         when = merges_when(proposal)
         if not when:
             return []
-        key = next((at.keys[0] for at in self.svc.actions() if at.id == "merge" and at.keys), "")
-        ways: list[Part] = (
-            [("  ", "text"), (spell_key(key), "accent"), (" to cancel it", "dim")] if key else []
-        )
+        key = self._key_of("merge")
+        ways: list[Part] = [("  ", "text"), (key, "accent"), (" to cancel it", "dim")] if key else []
         return [(f"{when}  ", "warn"), *signed_merge(proposal, self.svc.clock()), *ways]
+
+    def _key_of(self, action: str) -> str:
+        """Returns the key of an action as people write it, "" if it has none."""
+        key = next((at.keys[0] for at in self.svc.actions() if at.id == action and at.keys), "")
+        return spell_key(key) if key else ""
 
     def _conflict_rows(self, proposal: Proposal) -> list[Row]:
         """Returns rows with the files in which a merge has conflicts, and how to resolve them. Returns [] if
@@ -362,7 +379,7 @@ class ProposalScreen(Reviewing, Talk):
             is_line = not review.body.strip()
             rows = rows[1:] if is_line else rows  # its blank row
             items = [item(("review", review.id, place), row) for place, row in enumerate(rows)]
-            talk.append(Timed(review.created_at, items, is_line))
+            talk.append(Timed(review.created_at, items, is_line, review.reviewer.handle or ""))
         return talk
 
     def line_of(self, thread: Thread) -> Row:
@@ -395,6 +412,9 @@ class ProposalScreen(Reviewing, Talk):
         if self.one is None:
             return
         key, path, thread = event.key, "", ""
+        if key == NEW:
+            event.lines.go_to(SINCE)
+            return
         if isinstance(key, tuple) and key[0] in ("file", "event"):
             path = str(key[1])
             thread = self._thread_of(key[2]) if key[0] == "event" else ""
@@ -472,7 +492,8 @@ class ProposalScreen(Reviewing, Talk):
         ]
         author = proposal.author.handle  # nobody reviews a proposal of their own
         handles = dict.fromkeys(handle for handle in people if handle and handle != author)
-        offered: dict[str, list[Part]] = {handle: [(f"@{safe(handle)}", "person")] for handle in handles}
+        roles = roles_of(collaborators or ())
+        offered = reviewer_rows(handles, roles, None, 0)
 
         def apply(added: list[str], removed: list[str]) -> None:
             changes = {"add_reviewers": added, "remove_reviewers": removed}
@@ -490,7 +511,16 @@ class ProposalScreen(Reviewing, Talk):
 
         on = [handle for handle in requested if handle]
         title = f"who reviews #{self.number}; or type a handle"
-        self.app.push_screen(ChooseSeveral(title, offered, on, apply, ask_other))
+        card = ChooseSeveral(title, offered, on, apply, ask_other)
+        self.app.push_screen(card)
+        paths = [file.old_path or file.path for file in self._files if file.status != "added"]
+
+        def paint(written: Written, at: float) -> None:
+            if card.remains:
+                card.offer(reviewer_rows(handles, roles, written, len(self._files)))
+
+        read = written_by(self.repo.id, proposal.base_seal, paths)
+        self.svc.load(read, paint)
 
 
 def _said(words: str, role: str = "text") -> list[Part]:

@@ -27,6 +27,7 @@ from tui.screens.card_panes import CardPanes
 from tui.screens.settings.form import FormDrafts, fault_of
 from tui.screens.split import Preview
 from tui.screens.talk.previews import colours_of, first_left, label_parts
+from tui.screens.talk.reviewers import roles_of
 from tui.text import Part, fold, safe
 from tui.texts import Texts, item
 from tui.widgets.frame import Prompt
@@ -34,6 +35,7 @@ from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
+    from tui.screens.choose import ChooseSeveral
 
 HEAD = 4  # rows above the text in the preview
 NAME = 10  # columns of the name of a field
@@ -61,7 +63,7 @@ class Composing(CardPanes, Card):
     ) -> None:
         super().__init__()
         self.repo, self._people, self._begun = repo, people, begun or {}
-        self._collaborators: list[str] = []
+        self._roles: dict[str, str] = {}  # of the people with a role in the repository, by handle
         self._values: dict[str, Any] = {}
         self._kept = FormDrafts()
         self._labels: list[Label] = []
@@ -162,9 +164,8 @@ class Composing(CardPanes, Card):
         return name_draft(self.repo.id, 0, self.FORM, *([self.MORE] if self.MORE else []), *words)
 
     def _take_collaborators(self, collaborators: list[Collaborator], at: float) -> None:
-        """Store the handles of the people with a role in the repository."""
-        handles = [person.account.handle for person in collaborators if person.state == "active"]
-        self._collaborators = [handle for handle in handles if handle]
+        """Store the roles of the people in the repository."""
+        self._roles = roles_of(collaborators)
 
     def _paint_labels(self, labels: list[Label], at: float) -> None:
         self._labels = labels
@@ -401,28 +402,41 @@ class Composing(CardPanes, Card):
         self._choose_several("labels", offered, "issue.label")
 
     def _choose_people(self, member: str, operation: str) -> None:
-        mine = self.svc.client.account
-        handles = dict.fromkeys([*([mine] if mine else []), *self._collaborators, *self._people])
-        if member == "reviewers":  # nobody reviews a proposal of their own
-            handles.pop(mine, None)
-        offered = {handle: [(f"@{safe(handle)}", "person")] for handle in handles}
+        offered = {
+            handle: [(f"@{safe(handle)}", "person"), (f"  {self._roles.get(handle, '')}", "dim")]
+            for handle in self._people_for(member)
+        }
         self._choose_several(member, offered, operation)
 
-    def _choose_several(self, name: str, offered: Mapping[str, Sequence[Part]], operation: str) -> None:
+    def _people_for(self, member: str) -> list[str]:
+        """Returns the handles of those who can be chosen: the user, the people with a role, and others that
+        are known."""
+        mine = self.svc.client.account
+        handles = dict.fromkeys([*([mine] if mine else []), *self._roles, *self._people])
+        if member == "reviewers":  # nobody reviews a proposal of their own
+            handles.pop(mine, None)
+        return list(handles)
+
+    def _choose_several(
+        self, name: str, offered: Mapping[str, Sequence[Part]], operation: str
+    ) -> ChooseSeveral | None:
         """Let the user mark names in a list. The marked names become a value of the new text. `name`: the
         name of the value, such as labels. `offered`: the names that can be marked. Names that the value has
-        already can be marked too. `operation`: the operation in the table of rights that is needed."""
+        already can be marked too. `operation`: the operation in the table of rights that is needed. Returns
+        the card, None if the account has no right to it."""
         from tui.screens.choose import ChooseSeveral
 
         why = refusal(operation, self.repo)
         if why:
             self.say(why, "warn")
-            return
+            return None
 
         def apply(added: list[str], removed: list[str]) -> None:
             self.put(name, [*(other for other in self.names(name) if other not in removed), *added])
 
-        self.app.push_screen(ChooseSeveral(name, offered, self.names(name), apply))
+        card = ChooseSeveral(name, offered, self.names(name), apply)
+        self.app.push_screen(card)
+        return card
 
     def do_discard(self) -> None:
         def discard() -> None:

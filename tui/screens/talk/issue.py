@@ -144,13 +144,14 @@ class IssueScreen(Talk):
             self._paint_unread()
             return
         rows: list[Row | tuple[Part, ...]] = [*self.title_rows(issue.title), *self._state_of(issue)]
+        talk = [*self.timed_comments(), *self.timed_lines(list_happened(self.timeline, issue))]
+        new = self.find_new(talk)
+        rows += fold([(self.new_words(new), "accent")], self.text_width) if new else []
         rows.append((("", "text"),))
         rows += self.text_rows(issue.body) if issue.body.strip() else [(("no text", "dim"),)]
         rows += self.reaction_rows(issue.reactions)
         items = [item(place, row) for place, row in enumerate(rows)]
-        items += self.in_order(
-            [*self.timed_comments(), *self.timed_lines(list_happened(self.timeline, issue))]
-        )
+        items += self.in_order(talk, new)
         items += [item(("queued", place), row) for place, row in enumerate(self.queued_rows())]
         self.show_talk(self.query_one("#issue", Lines), items)
         self.show_facts(self.people_rows(issue))

@@ -22,6 +22,7 @@ from tui.contents import ChangedPaths
 from tui.screens.base import READING_SECONDS
 from tui.screens.lists.glance import seal_line
 from tui.screens.talk.composing import Composing
+from tui.screens.talk.reviewers import Written, reviewer_rows, written_by
 from tui.text import Part, safe
 from tui.widgets.lines import Item
 
@@ -172,6 +173,22 @@ class NewProposal(Composing):
         reviewers = [(f"  ? @{safe(handle)}", "person") for handle in self.names("reviewers")]
         branches: Part = (f"  {safe(self._base)} ← {safe(self._head)}", "accent")
         return [state, branches, *self.author_parts(), *reviewers]
+
+    def _choose_people(self, member: str, operation: str) -> None:
+        if member != "reviewers":
+            super()._choose_people(member, operation)
+            return
+        handles, files = self._people_for(member), self._files
+        card = self._choose_several(member, reviewer_rows(handles, self._roles, None, 0), operation)
+        if card is None or files is None or self._base_seal is None:
+            return
+        paths = [file.path for file in files.items if file.status != "added"]
+
+        def paint(written: Written, at: float) -> None:
+            if card.remains:
+                card.offer(reviewer_rows(handles, self._roles, written, len(files.items)))
+
+        self.svc.load(written_by(self.repo.id, self._base_seal, paths), paint)
 
     def _choose_base(self) -> None:
         from tui.screens.choose import Choose

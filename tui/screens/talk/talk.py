@@ -20,7 +20,7 @@ from localstore.core.model.issue import (
 from localstore.core.model.proposal import Proposal, TimelineItem
 from localstore.core.model.repo import Repo
 from localstore.core.model.thread import Thread
-from localstore.core.words import first_line
+from localstore.core.words import count, first_line
 from svc.flows.happened import Happened
 from svc.flows.place.rights import refusal
 from tui import contents
@@ -34,6 +34,7 @@ from tui.screens.tab_keys import TAB_ACTIONS, LeadsToTabs
 from tui.screens.talk.acts import DRAFTED, About, Acts, Noun, has_draft
 from tui.screens.talk.mentions import Name, known_names
 from tui.screens.talk.previews import Colours, colours_of, label_parts, people_facts
+from tui.screens.talk.returning import LastRead
 from tui.text import Part, ago, fold, safe
 from tui.texts import Texts, first_words, item
 from tui.widgets.lines import Item, Lines, sequence
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from tui.markdown.words import Row
 
 Listed = ListedIssue | ListedProposal
+SINCE = ("since",)  # the key of the row before what is new
 CARD_WIDTH = 100  # columns of a card at most
 LIGHT = 14  # columns of the light at the right of the title
 _REACTED = {"heart": "♥ heart", "eyes": "◉ eyes", "rocket": "▲ rocket", "tada": "✶ tada"}
@@ -51,11 +53,12 @@ _COUNTED = ("plus", "minus", "tada", "heart", "rocket", "eyes")
 
 class Timed(NamedTuple):
     """A part of the talk: a comment, a review, or something that happened. `at`: when. `is_line`: it is one
-    line without a card."""
+    line without a card. `who`: the handle of who did it."""
 
     at: str
     items: list[Item]
     is_line: bool = False
+    who: str = ""
 
 
 def no_timeline(error: BaseException) -> None:
@@ -81,6 +84,7 @@ class Talk(Acts, WithFacts, LeadsToTabs):
         # How many comments there were when the user sent one, -1 once it is there, and the cursor's row.
         self._sent: tuple[int, Hashable | None] = -1, None
         self.texts = Texts(self, self.paint)
+        self._last_read: LastRead | None = None
 
     def actions(self) -> tuple[Action, ...]:
         return (*self.ACTIONS, *TAB_ACTIONS)
@@ -241,7 +245,7 @@ class Talk(Acts, WithFacts, LeadsToTabs):
                 Item((*key, place) if place else key, row, fixed=len(row) if place else 0)
                 for place, row in enumerate(rows)
             ]
-            lines.append(Timed(event.at, items, is_line=True))
+            lines.append(Timed(event.at, items, True, event.who))
         return lines
 
     def _quote(self, event: Happened) -> list[tuple[Part, ...]]:
@@ -263,14 +267,48 @@ class Talk(Acts, WithFacts, LeadsToTabs):
         return ()
 
     def timed_comments(self) -> list[Timed]:
-        return [Timed(comment.created_at, self.comment_items(comment)) for comment in self.comments]
+        return [
+            Timed(comment.created_at, self.comment_items(comment), who=comment.author.handle or "")
+            for comment in self.comments
+        ]
 
-    def in_order(self, talk: Sequence[Timed]) -> list[Item]:
+    def find_new(self, talk: Sequence[Timed]) -> list[Timed]:
+        """Returns what others did since the user has read the talk last. Remembers that all of it is read
+        now. Returns [] if it was never read."""
+        if self._last_read is None:
+            self._last_read = LastRead(self.svc.client, self.repo.id, self.number)
+        until, account = self._last_read.until, self.svc.client.account
+        if talk and self.in_front:
+            newest = max(timed.at for timed in talk)
+            self._last_read.note(
+                newest, lambda keep: self.svc.run_worker(keep, thread=True, exit_on_error=False)
+            )
+        return [timed for timed in talk if until and timed.at > until and timed.who != account]
+
+    def new_words(self, new: Sequence[Timed]) -> str:
+        """Returns how much is new, such as `2 comments and 1 event since you read it`. Returns "" if nothing
+        is."""
+        written = sum(not timed.is_line for timed in new)
+        named = [
+            *([count(written, "comment")] if written else []),
+            *([count(len(new) - written, "event")] if len(new) > written else []),
+        ]
+        return f"{' and '.join(named)} since you read it last" if named else ""
+
+    def in_order(self, talk: Sequence[Timed], new: Sequence[Timed] = ()) -> list[Item]:
         """Returns the rows of the talk in order of time. An empty row comes before a line, unless there is
-        another line above it."""
+        another line above it. `new`: what is new; a row before the first of it says so."""
+        first_new = min((timed.at for timed in new), default="")
         items: list[Item] = []
         was_line = False
         for timed in sorted(talk, key=lambda timed: timed.at):
+            if first_new and timed.at >= first_new:
+                first_new = ""
+                items += [
+                    Item(("above", SINCE), (("", "text"),)),
+                    item(SINCE, ((f"━━ new: {self.new_words(new)}", "accent"),)),
+                ]
+                was_line = False
             if timed.is_line and not was_line:
                 items.append(Item(("above", timed.items[0].key), (("", "text"),)))
             items += timed.items
