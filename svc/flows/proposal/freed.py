@@ -100,6 +100,16 @@ def find_freed(waiting: Iterable[Waiting], before: Asked, after: Asked) -> list[
     return freed
 
 
+def asks_less(before: Asked, after: Asked) -> bool:
+    """Whether a change takes away something that merges may wait for: a rule, a part of one, or a check."""
+    rules = {rule.pattern: rule for rule in after.rules}
+    for rule in before.rules:
+        now = rules.get(rule.pattern, ProtectionSet())
+        if any(getattr(now, name) < getattr(rule, name) for name in ProtectionSet.__struct_fields__):
+            return True
+    return not {*before.required} <= {*after.required}
+
+
 def _is_blocked(waiting: Waiting, demands: Asked) -> bool:
     is_passed = all(name.casefold() in waiting.passed for name in demands.required)
     standing = replace(waiting.standing, checks=is_passed)

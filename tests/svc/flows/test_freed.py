@@ -7,7 +7,7 @@ import pytest
 from localstore.core.model.protection import Protection, ProtectionSet
 from localstore.core.obstacles import Standing
 from svc.flows.place.protecting import words_of_rule
-from svc.flows.proposal.freed import Asked, Waiting, find_freed, say_freed, say_merged
+from svc.flows.proposal.freed import Asked, Waiting, asks_less, find_freed, say_freed, say_merged
 
 TWO = Protection(pattern="main", required_approvals=2, require_checks=True)
 BEFORE = Asked([TWO, Protection(pattern="v*", required_approvals=1)], ["CI"])
@@ -33,8 +33,17 @@ WAITING = [
 def test_a_weaker_rule_frees_what_it_alone_held_back(
     rule: ProtectionSet | None, required: list[str], freed: list[tuple[int, tuple[int, ...]]]
 ) -> None:
-    found = find_freed(WAITING, BEFORE, BEFORE.with_rule("main", rule).with_checks(required))
-    assert [(each.number, each.ended) for each in found] == freed
+    after = BEFORE.with_rule("main", rule).with_checks(required)
+    assert [(each.number, each.ended) for each in find_freed(WAITING, BEFORE, after)] == freed
+    assert asks_less(BEFORE, after) or not freed
+
+
+def test_a_change_that_takes_nothing_away_frees_nothing() -> None:
+    more = BEFORE.with_rule("main", ProtectionSet(required_approvals=3, require_checks=True))
+    assert not asks_less(BEFORE, more.with_checks(["CI", "lint"]))
+    assert not asks_less(BEFORE, BEFORE.with_rule("v1", ProtectionSet(lock_writes=True)))
+    assert asks_less(more, BEFORE)
+    assert asks_less(BEFORE, BEFORE.with_checks([]))
 
 
 def test_a_request_for_changes_is_not_freed() -> None:

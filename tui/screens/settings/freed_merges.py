@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from localstore.core.model.proposal import Proposal
-from svc.flows.proposal.freed import Asked, Freed, Waiting, find_freed, say_freed, say_merged
+from svc.flows.proposal.freed import Asked, Freed, Waiting, asks_less, find_freed, say_freed, say_merged
 from tui import contents
 from tui.screens.settings import reads
 
@@ -46,9 +46,11 @@ class FreedMerges:
         self, before: Asked, after: Asked, then: Callable[[], None], question: str = "", end: str = "Save it?"
     ) -> None:
         """Call `then` after the user has agreed to what merges at once. If nothing merges, call it at once
-        unless there is a `question` of its own. `end`: what follows the names of what merges."""
+        unless there is a `question` of its own. Before the merges that wait are read, each change that asks
+        for less may let some merge. `end`: what follows the names of what merges."""
         freed = find_freed(self._waiting or (), before, after)
-        names = UNREAD if self._waiting is None and question else say_freed(freed)
+        is_unknown = self._waiting is None and asks_less(before, after)
+        names = UNREAD if is_unknown else say_freed(freed)
 
         def go() -> None:
             self._expected, self.merged = freed, []
