@@ -344,11 +344,11 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             if screen.remains:
                 state = self.news.state
                 silent = state == "offline"
+                screen.say_unread(UNSEEN if silent else sentence(error))
                 if silent:
                     screen.say_away(sentence(error), read_at)
                 else:
                     screen.say(sentence(error), "bad" if state == "online" else "warn")
-                screen.say_unread(UNSEEN if silent else sentence(error))
                 if failed is not None:
                     failed(error)
 

@@ -96,8 +96,8 @@ class Commands:
         instead. Returns "" if it runs, and where its help is asked for."""
         if "--help" in words or "-h" in words:
             return ""
-        known = len(self.path_in(words).split())
-        paths = (" ".join(words[:count]) for count in range(3, known, -1))
+        length = len(self.path_in(words).split())
+        paths = (" ".join(words[:count]) for count in range(3, length, -1))
         return next((self.elsewhere[path] for path in paths if path in self.elsewhere), "")
 
     def path_in(self, words: Sequence[str]) -> str:

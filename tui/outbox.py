@@ -202,7 +202,7 @@ class AppOutbox:
         """Say that what the user has changed waits here, unless the server has answered."""
         own = [entry for entry in self.entries if sending.is_own(entry) and entry.state != "refused"]
         if own and screen.remains and not answered.is_set():
-            screen.say_unreached(_say_waiting(own))
+            screen.say_unreached(_say_waiting(own), waits=True)
 
     def _show(self, screen: Any, entries: list[QueuedAction]) -> None:
         self.entries = entries
@@ -243,7 +243,7 @@ class AppOutbox:
             own = list(filter(sending.is_own, waiting))
             why_not = reason_unreached(_without_retry(stopped))
             if is_unreached(stopped):
-                screen.say_unreached(_say_waiting(own) if own else why_not)
+                screen.say_unreached(_say_waiting(own) if own else why_not, waits=bool(own))
             else:
                 screen.say(f"{_say_waiting(own, why_not)}" if own else why_not, "warn")
         elif report.stopped and why == "asked":

@@ -91,10 +91,10 @@ async def test_tabs_that_were_never_read_do_not_look_empty(project: str, open_ap
 
 
 async def test_what_a_list_knows_can_be_changed_without_the_text(issue: str, open_app: Open) -> None:
-    async with open_app().run_test(size=(120, 30)) as pilot:
+    async with open_app().run_test(size=(80, 24)) as pilot:  # which previews nothing
         await settle(pilot)
         await press(pilot, "enter", "3")
-        await sees(pilot, "#1 Retry stalls", "● live")
+        await sees(pilot, "#1", "Retry stalls", "● live")
     async with open_app(NOWHERE).run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "enter", "3", "enter")

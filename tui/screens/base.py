@@ -70,6 +70,7 @@ class Base(Screen[None], inherit_bindings=False):
         super().__init__()
         self._said: Part | None = None
         self._said_unreached = False  # whether the message says that the server does not answer
+        self._said_waits = False  # whether it says what waits for the server
         self._read_at = 0.0  # when the oldest part of what is shown was read, while the server is away
         self._prompt: Prompt | None = None  # while it is open
         self._aligned = self.styles.align  # before a question was placed in the middle
@@ -344,7 +345,8 @@ class Base(Screen[None], inherit_bindings=False):
         """Show a message beside or above the line of keys until the next key is pressed. An empty text
         removes the message. Commands of svc in the text are named as the user types them in the app, such as
         `:login`."""
-        self._said, self._said_unreached = (safe(in_app(text)), role) if text else None, False
+        self._said = (safe(in_app(text)), role) if text else None
+        self._said_unreached = self._said_waits = False
         self.show_frame()
 
     def say_away(self, why: str, read_at: float | None) -> None:
@@ -353,15 +355,16 @@ class Base(Screen[None], inherit_bindings=False):
         was read, in seconds since 1970, None if nothing is. If several parts were read, the oldest counts."""
         if read_at is not None:
             self._read_at = min(read_at, self._read_at or read_at)
-        if self._read_at:
+        if self._read_at and not any(lines.is_unread for lines in self.query(Lines)):
             why = f"shown as read {ago_seconds(self._read_at, self.svc.clock())}; the server does not answer"
-        self.say_unreached(why)
+        if not self._said_waits:
+            self.say_unreached(why)
 
-    def say_unreached(self, text: str) -> None:
-        """Show that the server is not reached, or what waits for it. The message goes as soon as the server
-        answers again."""
+    def say_unreached(self, text: str, *, waits: bool = False) -> None:
+        """Show that the server is not reached. The message goes as soon as the server answers again.
+        `waits`: the message says what waits for the server, so a failed request does not replace it."""
         self.say(text, "warn")
-        self._said_unreached = True
+        self._said_unreached, self._said_waits = True, waits
 
     def drop_unreached(self) -> None:
         """Take back the message that the server is not reached, because what waited for it is sent."""
@@ -588,7 +591,7 @@ class Base(Screen[None], inherit_bindings=False):
         if isinstance(self.focused, Prompt):
             return
         if self._said is not None:
-            self._said = None
+            self._said, self._said_unreached, self._said_waits = None, False, False
             self.show_frame()
         if self.svc.press(event.key) or (event.character and self.svc.press(event.character)):
             event.stop()

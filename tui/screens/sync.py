@@ -15,7 +15,7 @@ from tui.blocks import Block, lay_blocks
 from tui.client import sentence
 from tui.drafts import name_draft
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
-from tui.text import Part, ago, fold, fold_after, safe
+from tui.text import Part, ago, brief, fold, fold_after, safe
 from tui.widgets.frame import LIGHTS
 from tui.widgets.lines import Item, heading, sequence
 from tui.wording import in_app
@@ -326,7 +326,7 @@ class Sync(SplitScreen):
             (safe(describe_action(entry)), "text"),
             (f"  {safe(entry.about)}", "dim"),
         )
-        return Item(entry.id, parts, ((f"{ago(entry.created_at, self.svc.clock())} ", "dim"),))
+        return Item(entry.id, parts, ((f"{brief(entry.created_at, self.svc.clock())} ", "dim"),))
 
     def _whose(self, entry: QueuedAction) -> str:
         """Returns the handle and server of the account that a queued action belongs to. Returns "" if that is
@@ -374,8 +374,8 @@ class Sync(SplitScreen):
 
         def drop() -> None:
             self.svc.outbox.drop(entry)
-            kept = "; c on it goes on with the text" if self._keep_text(entry) else ""
-            self.say(f"dropped: {words}{kept}")
+            note = "; c on it goes on with the text" if self._keep_text(entry) else ""
+            self.say(f"dropped: {words}{note}")
 
         self.confirm(f"Drop «{words}» without sending it?", drop, destroys=True)
 

@@ -69,9 +69,9 @@ class Call(NamedTuple):
     @property
     def words(self) -> str:
         members = {} if self.body is None else structs.asdict(self.body)
-        known = {**members, **spoken_members(members), **self.local, **self.query, **self.path}
-        of = self.action.changed.format_map(known)
-        return (say_changes(members, of) if of else "") or self.action.words.format_map(known)
+        values = {**members, **spoken_members(members), **self.local, **self.query, **self.path}
+        of = self.action.changed.format_map(values)
+        return (say_changes(members, of) if of else "") or self.action.words.format_map(values)
 
     @property
     def done(self) -> str:

@@ -166,7 +166,7 @@ class Settings(Split):
     def _unread_panels(self) -> set[str]:
         """Returns the names of the panels whose values were never read on this machine."""
         repo_id = self.repo.id
-        asked: dict[str, tuple[str, Read[Any]]] = {
+        requests: dict[str, tuple[str, Read[Any]]] = {
             Access.NAME: ("collaborator.list", contents.collaborators(repo_id)),
             Automation.NAME: ("webhook.list", reads.webhooks(repo_id)),
             Checks.NAME: ("", contents.checks(repo_id)),
@@ -174,7 +174,7 @@ class Settings(Split):
         }
         return {
             name
-            for name, (operation, read) in asked.items()
+            for name, (operation, read) in requests.items()
             if not (operation and refusal(operation, self.repo)) and self.svc.client.read_cached(read) is None
         }
 

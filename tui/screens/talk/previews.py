@@ -63,10 +63,10 @@ def first_left(parts: Sequence[Part]) -> list[Part]:
 
 
 def preview_talk(
-    panes: Panes, key: Hashable, repo_id: str, kind: str, number: int, known: Sequence[Part] = ()
+    panes: Panes, key: Hashable, repo_id: str, kind: str, number: int, head: Sequence[Part] = ()
 ) -> None:
     """Show the preview of an issue or a proposal, and add its comments as soon as they have arrived. `key`:
-    the key of its row. `kind`: issue or proposal. `known`: what the list knows about it, which is shown if
+    the key of its row. `kind`: issue or proposal. `head`: what the list knows about it, which is shown if
     the rest cannot be read."""
     svc = panes.front.svc
     comments: list[Comment] = []
@@ -104,17 +104,17 @@ def preview_talk(
 
     def show_known(error: BaseException | None = None) -> None:
         if not loaded:
-            panes.show_preview(key, f"#{number}", _unread_rows(known, error, panes.preview_width))
+            panes.show_preview(key, f"#{number}", _unread_rows(head, error, panes.preview_width))
 
     is_issue = kind == "issue"
     read: Read[Any] = contents.issue(repo_id, number) if is_issue else contents.proposal(repo_id, number)
     svc.load(read, paint_one, show_known, show_known)
 
 
-def _unread_rows(known: Sequence[Part], error: BaseException | None, width: int) -> list[Line]:
-    """Returns what is shown of an issue or a proposal that was not read. `known`: what the list knows about
+def _unread_rows(head: Sequence[Part], error: BaseException | None, width: int) -> list[Line]:
+    """Returns what is shown of an issue or a proposal that was not read. `head`: what the list knows about
     it. `error`: why it was not read, None if the server has not answered yet."""
-    above = [*fold(known, width), (("", "text"),)] if known else []
+    above = [*fold(head, width), (("", "text"),)] if head else []
     return [*above, *(missing(error, width) if error is not None else fold([(UNANSWERED, "dim")], width))]
 
 
