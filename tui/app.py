@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -36,7 +37,7 @@ from tui.display.hyperlinks import terminal_opens
 from tui.display.screen import Overlay
 from tui.drafts import Drafts
 from tui.images.protocol import Way
-from tui.listening.news import News
+from tui.listening.news import SLOW, News
 from tui.machine import NOWHERE, Machine, Place
 from tui.offers import OFFERS
 from tui.outbox import AppOutbox
@@ -46,7 +47,7 @@ from tui.sending import Sending
 from tui.theme import CHOSEN, COLOURLESS, choose_selected, choose_theme, is_terminals, light_ground
 from tui.tints import Tints, tints
 from tui.widgets.picture import over
-from tui.wording import UNSEEN
+from tui.wording import UNANSWERED, UNSEEN
 
 if TYPE_CHECKING:
     from svc.http.session import Session, Sessions
@@ -185,16 +186,19 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         read: Read[T],
         paint: Callable[[T, float], None],
         failed: Callable[[BaseException], None] | None = None,
+        unanswered: Callable[[], None] | None = None,
     ) -> None:
         """Paint cached data, then request the data from the server and paint it again. `paint(value, at)`:
         paints the data, which was read at the time `at` (in seconds since 1970). If the request fails, the
-        painted data stays, the error is shown, and `failed` is called."""
+        painted data stays, the error is shown, and `failed` is called. `unanswered`: called after SLOW
+        seconds without an answer, if nothing is cached."""
         screen = self.screen
         cached = self.client.read_cached(read)
         if cached is not None:
             paint(*cached)
             if read.final:
                 return
+        ended = threading.Event()
 
         def work() -> None:
             began = time.monotonic()
@@ -203,9 +207,11 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
                 value, at = self.client.fetch(read)
                 self.news.took = time.monotonic() - began
             except Exception as error:
-                self._tell(worker(), screen, error, failed)
+                ended.set()
+                self._tell(worker(), screen, error, failed, cached[1] if cached is not None else None)
                 return
             finally:
+                ended.set()
                 self.later(lambda: self.news.note_answer(began))
             if not worker().is_cancelled:
                 self.call_from_thread(self._paint_arrived, screen, lambda: paint(value, at))
@@ -220,6 +226,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
                 f"{id(getattr(paint, '__self__', screen))} {getattr(paint, '__qualname__', '')} {read.key}"
             )
             self.run_worker(work, thread=True, group=group, exclusive=True, exit_on_error=False)
+            if cached is None:
+                self.set_timer(SLOW, partial(_say_unanswered, screen, ended, unanswered))
 
         if self._painted:
             ask()
@@ -324,7 +332,10 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         screen: Any,
         error: BaseException,
         failed: Callable[[BaseException], None] | None,
+        read_at: float | None,
     ) -> None:
+        """Tell `screen` that a request has failed with `error`. `read_at`: when what the screen shows in
+        place of the answer was read, None if it shows nothing."""
         if worker.is_cancelled:
             return
 
@@ -332,9 +343,12 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.note_failure(error)
             if screen.remains:
                 state = self.news.state
-                screen.say(sentence(error), "bad" if state == "online" else "warn")
                 silent = state == "offline"
                 screen.say_unread(UNSEEN if silent else sentence(error))
+                if silent:
+                    screen.say_away(sentence(error), read_at)
+                else:
+                    screen.say(sentence(error), "bad" if state == "online" else "warn")
                 if failed is not None:
                     failed(error)
 
@@ -342,6 +356,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     def note_failure(self, error: BaseException) -> None:
         """Show the state of the connection after a request that failed with `error`."""
+        self.news.reason = sentence(error)
         self.news.state = state_after(error) if self.client.origin else NO_SERVER
 
     def _paint_arrived(self, screen: Any, paint: Callable[[], None]) -> None:
@@ -698,6 +713,16 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         if words and self.commands is not None:
             command = Command(words, self.place.folder, self.commands)
             run_here(self, self._current, command, doing, ended)
+
+
+def _say_unanswered(screen: Any, ended: threading.Event, unanswered: Callable[[], None] | None) -> None:
+    """Say on a screen that the server has not answered yet, unless the request has `ended`. `unanswered`:
+    called then."""
+    if ended.is_set() or not screen.remains:
+        return
+    screen.say_unread(UNANSWERED)
+    if unanswered is not None:
+        unanswered()
 
 
 def _server_of(words: Sequence[str]) -> str | None:

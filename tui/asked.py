@@ -34,11 +34,14 @@ class AskedNews(Protocol):
     `since`: when that state began."""
 
     since: str
+    reason: str  # why the last request that failed did so, "" if none did
 
     @property
     def state(self) -> str: ...
 
     def follow(self, repo_ids: Sequence[str]) -> None: ...
+
+    def ask_now(self, heard: Callable[[BaseException | None], None]) -> None: ...
 
 
 class AskedOutbox(Protocol):
@@ -113,6 +116,7 @@ class AskedApp(Protocol):
         read: Read[T],
         paint: Callable[[T, float], None],
         failed: Callable[[BaseException], None] | None = None,
+        unanswered: Callable[[], None] | None = None,
     ) -> None: ...
 
     def note_failure(self, error: BaseException) -> None: ...

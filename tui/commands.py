@@ -52,8 +52,8 @@ class Commands:
     """Describes and runs svc's commands. `summaries`: the summary of each command, by its path such as `issue
     close`. `fields`: returns the parameters of a command. `complete`: returns candidates for the last word of
     a command line, with their meanings. `first_words`: the first words of all commands of svc, also of those
-    that the app does not offer. `elsewhere`: by the path of such a command, why it does not run here and what
-    does instead."""
+    that the app does not offer. `elsewhere`: by the path of such a command, or by one of git or gh, why it
+    does not run here and what does instead."""
 
     def __init__(
         self,
@@ -96,7 +96,8 @@ class Commands:
         instead. Returns "" if it runs, and where its help is asked for."""
         if "--help" in words or "-h" in words:
             return ""
-        paths = (" ".join(words[:count]) for count in range(1, 4))
+        length = len(self.path_in(words).split())
+        paths = (" ".join(words[:count]) for count in range(3, length, -1))
         return next((self.elsewhere[path] for path in paths if path in self.elsewhere), "")
 
     def path_in(self, words: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -17,7 +17,8 @@ from tui.asked import AskedApp
 from tui.client import sentence
 from tui.listening.news import SLOW, News
 from tui.sending import Sending
-from tui.wording import reason_unreached
+from tui.text import cut_middle
+from tui.wording import is_unreached, reason_unreached
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -27,6 +28,7 @@ Sends = Literal["change", "asked", "timer"]  # why the outbox is sent
 
 SEND_EVERY = 30.0  # seconds between attempts to send what waits
 LOOK_EVERY = 1.0  # seconds between two looks at whether another process has changed the outbox
+NAMED = 48  # columns of a change that a message names
 LOOK_AGAIN = 3.0  # seconds after which the outbox is read again that another process was sending
 
 
@@ -198,9 +200,9 @@ class AppOutbox:
 
     def _say_queued(self, sending: Sending, screen: Any, answered: threading.Event) -> None:
         """Say that what the user has changed waits here, unless the server has answered."""
-        own = sum(sending.is_own(entry) and entry.state != "refused" for entry in self.entries)
+        own = [entry for entry in self.entries if sending.is_own(entry) and entry.state != "refused"]
         if own and screen.remains and not answered.is_set():
-            screen.say(f"{own} queued here, sent once the server answers", "warn")
+            screen.say_unreached(_say_waiting(own), waits=True)
 
     def _show(self, screen: Any, entries: list[QueuedAction]) -> None:
         self.entries = entries
@@ -210,8 +212,12 @@ class AppOutbox:
             screen.show_frame()
 
     def _say_refused(self, screen: Any, error: SvcError) -> None:
-        if screen.remains:  # another process that sends the same outbox is no fault
-            screen.say(sentence(error), "dim" if isinstance(error, SentByAnother) else "bad")
+        if not screen.remains:
+            return
+        if isinstance(error, SentByAnother):  # which is no fault
+            screen.say("another app or command of svc sends what waits here at this moment", "dim")
+        else:
+            screen.say(sentence(error), "bad")
 
     def _show_sent(self, sending: Sending, screen: Any, report: Report, why: Sends) -> None:
         """Show what became of the actions in the outbox: refused, sent, or still waiting. Whether the
@@ -234,9 +240,12 @@ class AppOutbox:
             by = "" if sending.is_own(refused) else " (queued elsewhere)"
             screen.say(f"refused: {describe_action(refused)}{by}: {refused.reason}; s lists it", "bad")
         elif stopped and why != "timer":
-            own = sum(map(sending.is_own, waiting))
+            own = list(filter(sending.is_own, waiting))
             why_not = reason_unreached(_without_retry(stopped))
-            screen.say(f"{own} queued here, sent later: {why_not}" if own else why_not, "warn")
+            if is_unreached(stopped):
+                screen.say_unreached(_say_waiting(own) if own else why_not, waits=bool(own))
+            else:
+                screen.say(f"{_say_waiting(own, why_not)}" if own else why_not, "warn")
         elif report.stopped and why == "asked":
             (origin, _), reason = next(iter(report.stopped.items()))
             screen.say(f"of another account, at {origin.partition('://')[2]}: {reason}", "warn")
@@ -254,11 +263,21 @@ class AppOutbox:
                 more = f", and {len(effects) - 1} more" if len(effects) > 1 else ""
                 screen.say(effects[-1] + more, "good")
         if report.sent:
+            if not waiting:
+                screen.drop_unreached()
             screen.news()
 
     def _send_again(self) -> None:
         if any(entry.state != "refused" for entry in self.entries):
             self.send(by_user=False)
+
+
+def _say_waiting(own: Sequence[QueuedAction], why: str = "") -> str:
+    """Returns a sentence about changes that wait here. `why`: the reason, "" if the server does not
+    answer."""
+    words = cut_middle(describe_action(own[-1]), NAMED)
+    words += " waits here" if len(own) == 1 else f" and {len(own) - 1} more wait here"
+    return f"{words}: {why}" if why else f"{words} until the server answers; s lists what waits"
 
 
 def _without_retry(reason: str) -> str:

@@ -66,6 +66,11 @@ def ago(text: str, now: float) -> str:
     return safe(age(text, datetime.fromtimestamp(now, UTC))) if text else ""
 
 
+def ago_seconds(at: float, now: float) -> str:
+    """Returns a time as an age, such as `2 h ago`. Both times are in seconds since 1970."""
+    return ago(datetime.fromtimestamp(at, UTC).isoformat(), now)
+
+
 def brief(text: str, now: float) -> str:
     """Returns an RFC 3339 time as an age in short form, such as `2h`, `23m` or `now`, for narrow rows."""
     words = ago(text, now).removesuffix(" ago").replace("just now", "now")

@@ -24,12 +24,20 @@ _UNREACHED = re.compile(
 )
 _SILENT = re.compile(r"^\w+://(\S+) did not answer, nor .*", re.S)
 
-UNSEEN = "offline, and never read on this machine; it comes once the server answers"
+UNSEEN = (
+    "never read on this machine, and the server does not answer; it comes by itself once the server answers"
+)
+UNANSWERED = "◐ never read on this machine, and the server has not answered yet"
 
 
 def unread_words(state: str) -> str:
     """Returns a sentence for a pane whose content could not be read. `state`: that of the connection."""
     return UNSEEN if state == "offline" else "not read; r asks again"
+
+
+def is_unreached(detail: str) -> bool:
+    """Returns whether the detail of an error says that the server was not reached."""
+    return any(pattern.match(detail) for pattern in (_UNREACHED, _SILENT))
 
 
 def reason_unreached(detail: str) -> str:

@@ -629,3 +629,16 @@ async def test_of_an_output_only_what_is_new_is_read(
         assert texts() == [*lines, "no end yet", "✗ it failed"]
         command._tell("another", output.SUCCEEDED)
         assert texts() == ["another"]
+
+
+async def test_a_line_that_is_no_command_is_explained_once(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "colon", *"whoami", "enter")
+        text = await sees(pilot, ":auth status says who is signed in")
+        assert text.count("says who is signed in") == 1
+        await press(pilot, "ctrl+u", *"zzzz", "enter")
+        text = await sees(pilot, "svc has no command zzzz", "nothing ran; correct the line")
+        assert text.count("no command zzzz") == 1
+        await press(pilot, "ctrl+u", *"status --zzzz", "enter")
+        await sees(pilot, ":status has no option --zzzz")

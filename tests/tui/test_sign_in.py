@@ -403,3 +403,25 @@ async def test_a_browser_elsewhere_refuses(open_fresh: Open, node: str, handle: 
         assert web.post(APPROVE, json=decision).json() == {"status": "denied"}
         text = await sees(pilot, "✗ the sign-in was denied in the browser", "▌browser")
         assert "waiting" not in text and "svc login" not in text
+
+
+async def test_each_step_says_what_is_wrong_with_it_and_where_esc_leads(
+    open_fresh: Open, handle: str
+) -> None:
+    async with open_fresh().run_test(size=(100, 30)) as pilot:
+        await sees(pilot, "▌browser")
+        await press(pilot, "j", "j", "enter")
+        await sees(pilot, "name of the account", "esc other ways")
+        await press(pilot, "enter")
+        await sees(pilot, "✗ an account needs a name", "esc other ways")
+        await press(pilot, *"a b", "enter")
+        await sees(pilot, "✗ 'a b' is not a handle", "account       a b")
+        await press(pilot, *handle, "enter")  # in place of what was typed before
+        await sees(pilot, "BCDF-GHJK-LMNP", "esc the account")
+        await press(pilot, *"BCDF", "enter")
+        text = await sees(pilot, "✗ ", "code          BCDF", "esc the account")
+        assert "no account" not in text, "the server was not asked"
+        await press(pilot, "escape")
+        await sees(pilot, f"account       {handle}"[:40], "esc other ways")
+        await press(pilot, "escape")
+        await sees(pilot, "▌code", "QR text", "server ", "esc leave")

@@ -59,6 +59,12 @@ class Following:
         self._socket: SyncSocket | None = None
         self._thread: threading.Thread | None = None
 
+    @property
+    def listens(self) -> bool:
+        """Whether it listens to a repository, and so notices that the server is back."""
+        thread = self._thread
+        return thread is not None and thread.is_alive()
+
     def follow(self, repo_ids: Sequence[str]) -> None:
         """Listen to these repositories as well. Returns at once."""
         with self._lock:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tui.asked import AskedApp
+from tui.client import sentence, state_after
 from tui.listening.events import Following
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ PAUSE, NO_PAUSE = 1.0, 8.0  # seconds without a key that are a pause; that a rea
 AGAIN_EVERY = 10.0  # seconds between two readings because the server answers again, at least
 ATTENDED = 600.0  # seconds after a key in which somebody may look, so that a lost server is asked for often
 SLOW = 2.0  # seconds without an answer, after which the light says so
+RETURN_EVERY, RETURN_LATER = 2.0, 32.0  # seconds until a lost server is asked again, at most
 NEWS_LATER = (3.0, 10.0, 30.0)  # seconds after which what the server does after an event is asked for
 
 
@@ -40,6 +42,7 @@ class News:
     def __init__(self, app: AskedByNews) -> None:
         self._app = app
         self._state, self.since = "unknown", ""
+        self.reason = ""  # why the last request that failed did so
         self.following = Following(
             lambda: app.client.api,
             self._take_event,
@@ -50,6 +53,8 @@ class News:
         self._pushed = ""  # how news come by themselves: live, polling or not
         self._news_due = self._later_due = False
         self._put_off = 0.0  # since when a reading waits for a pause between keys; 0: none does
+        self._asks_return = False  # whether it is due to ask whether the server is back
+        self._asked_return = 0  # how often that was asked
         self._was_away, self._read_again_at = False, -AGAIN_EVERY
         self._reads_again_later = False  # whether a reading is due because the server answers again
         self._asked_later = 0  # times since the last event
@@ -71,9 +76,47 @@ class News:
             self.since = datetime.fromtimestamp(self._app.clock(), UTC).isoformat()
         if state == "offline":
             self._was_away = True
+            self._ask_return_later()
         elif state in ("online", "live", "polling") and self._was_away:
-            self._was_away = False
+            self._was_away, self._asked_return = False, 0
+            for screen in cast("list[Any]", self._app.screen_stack):
+                if hasattr(screen, "server_answers"):
+                    screen.server_answers()
             self._read_again()
+
+    def _ask_return_later(self) -> None:
+        """Ask after some time whether the server is back, unless whoever listens to events asks anyway."""
+        if not self._asks_return and not self.following.listens:
+            self._asks_return = True
+            attended = time.monotonic() < self._app.key_at + ATTENDED
+            pause = RETURN_EVERY * 2 ** (0 if attended else self._asked_return)
+            self._asked_return += 1
+            self._app.set_timer(min(RETURN_LATER, pause), self._ask_return)
+
+    def _ask_return(self) -> None:
+        self._asks_return = False
+        if self._state == "offline" and not self.following.listens:
+            self.ask_now(lambda error: None)
+
+    def ask_now(self, heard: Callable[[BaseException | None], None]) -> None:
+        """Ask the server for the user's repositories, only to see whether it answers. `heard`: called with
+        the error, None if it answers."""
+
+        def work() -> None:
+            failure: BaseException | None = None
+            try:
+                self._app.client.fetch(self._app.repos)
+            except Exception as error:
+                failure = error
+            self._app.later(lambda: tell(failure))
+
+        def tell(error: BaseException | None) -> None:
+            if error is not None:
+                self.reason = sentence(error)
+            self._show_state(state_after(error))
+            heard(error)
+
+        self._app.run_worker(work, thread=True, group="return", exclusive=True, exit_on_error=False)
 
     def _read_again(self) -> None:
         """Let screens read their data again, because the server answers again. Events of the time in between

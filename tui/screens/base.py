@@ -17,7 +17,7 @@ from textual.widget import Widget
 from localstore.core.model.repo import Repo
 from tui.actions import Action, is_about_row, spell_key
 from tui.memory import forget_painted
-from tui.text import Part, safe
+from tui.text import Part, ago_seconds, safe
 from tui.texts import DETAILS, Texts
 from tui.widgets.frame import LIGHTS, OPENING_SECONDS, YES_OR_NO, Hints, Line, Prompt
 from tui.widgets.lines import Lines
@@ -69,6 +69,9 @@ class Base(Screen[None], inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__()
         self._said: Part | None = None
+        self._said_unreached = False  # whether the message says that the server does not answer
+        self._said_waits = False  # whether it says what waits for the server
+        self._read_at = 0.0  # when the oldest part of what is shown was read, while the server is away
         self._prompt: Prompt | None = None  # while it is open
         self._aligned = self.styles.align  # before a question was placed in the middle
         self._opening = 0.0  # until when keys wait for a prompt that opens, by the monotonic clock
@@ -223,7 +226,8 @@ class Base(Screen[None], inherit_bindings=False):
         """Whether keys about a row have a row to work on. A list that still waits for its first rows counts
         as having one."""
         lines = self.lines
-        return lines is None or lines.key is not None or bool(lines.waiting) or lines.searches
+        waits = lines is not None and bool(lines.waiting) and not lines.is_unread
+        return lines is None or lines.key is not None or waits or lines.searches
 
     @property
     def hides_rows(self) -> bool:
@@ -342,7 +346,36 @@ class Base(Screen[None], inherit_bindings=False):
         removes the message. Commands of svc in the text are named as the user types them in the app, such as
         `:login`."""
         self._said = (safe(in_app(text)), role) if text else None
+        self._said_unreached = self._said_waits = False
         self.show_frame()
+
+    def say_away(self, why: str, read_at: float | None) -> None:
+        """Show that a request has failed because the server does not answer. `why`: the reason, which is
+        shown if nothing of the screen was read before. `read_at`: when what is shown in place of the answer
+        was read, in seconds since 1970, None if nothing is. If several parts were read, the oldest counts."""
+        if read_at is not None:
+            self._read_at = min(read_at, self._read_at or read_at)
+        if self._read_at and not any(lines.is_unread for lines in self.query(Lines)):
+            why = f"shown as read {ago_seconds(self._read_at, self.svc.clock())}; the server does not answer"
+        if not self._said_waits:
+            self.say_unreached(why)
+
+    def say_unreached(self, text: str, *, waits: bool = False) -> None:
+        """Show that the server is not reached. The message goes as soon as the server answers again.
+        `waits`: the message says what waits for the server, so a failed request does not replace it."""
+        self.say(text, "warn")
+        self._said_unreached, self._said_waits = True, waits
+
+    def drop_unreached(self) -> None:
+        """Take back the message that the server is not reached, because what waited for it is sent."""
+        if self._said_unreached:
+            self.say("")
+
+    def server_answers(self) -> None:
+        """Called when the server answers again. Takes back the message that it does not."""
+        self._read_at = 0.0
+        if self._said_unreached:
+            self.say("the server answers again", "good")
 
     def known_names(self) -> Sequence[Name]:
         """Returns the people, issues and proposals that a text on this screen can name."""
@@ -357,8 +390,9 @@ class Base(Screen[None], inherit_bindings=False):
         """Show a message in every list that still waits for its first answer."""
         for lines in self.query(Lines):
             if lines.waiting:
-                lines.waiting = safe(in_app(text))
+                lines.waiting, lines.is_unread = safe(in_app(text)), True
                 lines.refresh()
+        self.show_keys()
 
     def ask(
         self,
@@ -376,15 +410,17 @@ class Base(Screen[None], inherit_bindings=False):
         question: PromptQuestion | None = None,
         send: Callable[[str], None] | None = None,
         move: Callable[[int], None] | None = None,
+        leave_label: str = "leave",
     ) -> None:
         """Open the prompt. It begins with `label`, and shows `sign` as long as nothing is typed. If `label`
         is empty, the beginning of `sign` is used as the label. Enter calls `done` with the typed text. Each
         change of the text calls `changed` with it. Esc closes the prompt and calls `on_leave`. Up and down
         move the cursor in the list `filtered`. `complete`: returns the completed text when tab is pressed.
         `answers`: for a prompt that one key answers, the keys and what they mean. `space`: called when the
-        space key is pressed. `enter`: a word for what enter does. `question`: the question that the prompt
-        answers, shown in a frame over the screen. `send`: called with the typed text when ctrl+s is
-        pressed. `move`: called with -1 and 1 at up and down, in place of moving the cursor in the list."""
+        space key is pressed. `enter`, `leave_label`: words for what enter and esc do. `question`: the
+        question that the prompt answers, shown in a frame over the screen. `send`: called with the typed text
+        when ctrl+s is pressed. `move`: called with -1 and 1 at up and down, in place of moving the cursor in
+        the list."""
         back = self.focused
 
         def left_for(then: Callable[[str], None]) -> Callable[[str], None]:
@@ -420,6 +456,7 @@ class Base(Screen[None], inherit_bindings=False):
             enter,
             label,
             left_for(send) if send is not None else None,
+            leave_label,
         )
         self._open_prompt(prompt, question, back or self)
 
@@ -554,7 +591,7 @@ class Base(Screen[None], inherit_bindings=False):
         if isinstance(self.focused, Prompt):
             return
         if self._said is not None:
-            self._said = None
+            self._said, self._said_unreached, self._said_waits = None, False, False
             self.show_frame()
         if self.svc.press(event.key) or (event.character and self.svc.press(event.character)):
             event.stop()

@@ -44,14 +44,14 @@ def steps(
     return rows
 
 
-def missing(error: BaseException) -> tuple[Part, ...]:
-    """Returns a row that says why a preview could not be read. Without this row, the preview would keep the
-    content of another row."""
+def missing(error: BaseException, width: int) -> list[tuple[Part, ...]]:
+    """Returns rows that say why a preview could not be read. Without these, the preview would keep the
+    content of another row. `width`: that of the preview."""
     if isinstance(error, Unauthorized):
-        return (("Nothing is shown before the sign-in: ", "dim"), (":login", "accent"))
+        return fold([("Nothing is shown before the sign-in: ", "dim"), (":login", "accent")], width)
     if isinstance(error, ServerUnreachable):
-        return ((UNSEEN, "dim"),)
-    return (("Its text was not read on this machine.", "dim"),)
+        return fold([(UNSEEN, "dim")], width)
+    return fold([("Its text was not read on this machine.", "dim")], width)
 
 
 def _indent(rows: Sequence[tuple[Part, ...]]) -> list[tuple[Part, ...]]:

@@ -52,6 +52,7 @@ class Home(Answered):
         self._inbox: list[InboxItem] = []
         self._inbox_words = "asking the server"  # what stands for an inbox without rows
         self._states: dict[str, Part] = {}  # repository → how its default branch stands, as far as asked
+        self._unread = ""  # why nothing could be read, as long as nothing was
         self._machine = ""  # what goes on with models on this machine
         self._begins = True  # whether the cursor still goes to what comes first
         self._asks = False  # whether what is painted was known before
@@ -64,6 +65,8 @@ class Home(Answered):
         width = self.preview_width if self.previews else self.list_width
         if not self.svc.client.account:
             return "first steps", steps(width, SIGNED_OUT, SIGN_IN, KEYS)
+        if self._repos is None:
+            return "", ()
         sentence = "There is no repository of yours yet."
         return "first steps", steps(width, sentence, MAKE, KEYS)
 
@@ -217,6 +220,8 @@ class Home(Answered):
         """Paint the inbox and the repositories, or how to sign in."""
         ways = self._way_rows()
         if self._repos is None and not ways:
+            if self._unread:
+                self._paint_unread()
             return
         place, now, has_answer = self.svc.place, self.svc.clock(), self._repos is not None
         ordered = sorted((self._repos or {}).values(), key=lambda repo: repo.updated_at, reverse=True)
@@ -248,6 +253,20 @@ class Home(Answered):
         if at_top or self._begins:
             lines.show_top()
         self.rest()
+
+    def say_unread(self, text: str) -> None:
+        super().say_unread(text)
+        if self._repos is None and not self._inbox:
+            self._unread = text
+            self.paint()
+
+    def _paint_unread(self) -> None:
+        """Say that nothing of the server was ever read here, and what can be done meanwhile."""
+        keys = [("s", "the connection, and what waits for the server")]
+        if self.svc.place.folder is not None:
+            keys += [(":status", "what changed in this folder, without the server")]
+        rows = steps(self.list_width, self._unread, keys)
+        self.listed.show(sequence([Item(None, row) for row in rows]))
 
     def _way_rows(self) -> list[Item]:
         """Returns a heading and a row for each way to sign in, if nobody is signed in. If the session of the

@@ -205,6 +205,11 @@ class RepoScreen(RepoPage):
         if self.view is not None and self.view.is_mounted:
             self.view.open_tab()  # it also reads what events do not tell, such as the labels
 
+    def say_unread(self, text: str) -> None:
+        super().say_unread(text)
+        if self.view is not None and self.view.is_mounted:
+            self.view.say_unread(text)
+
     def news(self) -> None:
         self.do_refresh()
         if self.view is not None and self.view.is_mounted and type(self.view).do_refresh != View.do_refresh:

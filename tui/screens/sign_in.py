@@ -13,7 +13,9 @@ from textual.app import ComposeResult
 
 from localstore.core.errors import Invalid, NotFound, ServerUnreachable, SvcError, UsageError
 from localstore.core.model.auth import HandleTaken
+from localstore.core.names import handle as check_handle
 from localstore.folder.link import read_repo
+from svc.http.checked import argument
 from svc.http.origin import is_loopback, parse_origin
 from tui.actions import Action, spell_key
 from tui.client import sentence
@@ -159,8 +161,8 @@ class SignIn(Card):
     def label_of(self, action: Action) -> str:
         if action.id == "copy" and self._approval is None:
             return ""
-        if action.id == "back" and self._doing:
-            return "stop"
+        if action.id == "back":
+            return "stop" if self._doing else "leave"
         if action.id == "filter":
             return ""
         if action.id == "open":
@@ -293,9 +295,10 @@ class SignIn(Card):
         value: str = "",
         back: Callable[[], None] | None = None,
         needs_code: bool = False,
+        leave: str = "other ways",
     ) -> None:
         """Ask for what `way` needs. What is typed replaces `value`. `back`: called at esc, in place of the
-        list of ways. `needs_code`: a code of the account is asked for."""
+        list of ways. `needs_code`: a code of the account is asked for. `leave`: where esc leads."""
 
         def close() -> None:
             self._asking, self._needs_code = "", False
@@ -306,7 +309,7 @@ class SignIn(Card):
             close()
             done(typed)
 
-        def leave() -> None:
+        def go_back() -> None:
             self._told = None
             close()
             if back is not None:
@@ -314,7 +317,15 @@ class SignIn(Card):
 
         self._asking, self._needs_code = way, needs_code
         self.paint()
-        self.ask(sign, answer, value=value, on_leave=leave, label=f"{label:<{NAME}}", enter=enter)
+        self.ask(
+            sign,
+            answer,
+            value=value,
+            on_leave=go_back,
+            label=f"{label:<{NAME}}",
+            enter=enter,
+            leave_label=leave,
+        )
         if self._prompt is not None:
             self._prompt.action_select_all()
 
@@ -343,9 +354,13 @@ class SignIn(Card):
 
         def done(typed: str) -> None:
             self._account = typed.strip()
-            if not self._account:
-                self.say("an account needs a name", "warn")
-            elif needs_code or self._account == self._taken:
+            try:
+                argument(check_handle, self._account)
+            except UsageError as error:
+                self._ask_account()
+                self.say(sentence(error) if self._account else "an account needs a name", "bad")
+                return
+            if needs_code or self._account == self._taken:
                 self._ask_code()
             else:
                 self._by_key()
@@ -355,12 +370,21 @@ class SignIn(Card):
         self._ask_for(self._at, words, done, value=self._account, label="account", enter=enter)
 
     def _ask_code(self, value: str = "") -> None:
+        from localstore.core.identity.device_grant import normalise_pairing_code
+
         def done(typed: str) -> None:
-            if typed.strip():
-                self._by_key(typed.strip())
-            else:
+            code = typed.strip()
+            if not code:
                 self._ask_code()
                 self.say("no code was typed; where you are signed in, type: svc auth device add", "warn")
+                return
+            try:
+                argument(normalise_pairing_code, code)
+            except UsageError as error:
+                self._ask_code(code)
+                self.say(sentence(error), "bad")
+                return
+            self._by_key(code)
 
         words = "as svc auth device add prints it: BCDF-GHJK-LMNP"
         self._ask_for(
@@ -372,6 +396,7 @@ class SignIn(Card):
             enter="sign in",
             back=self._ask_account,
             needs_code=True,
+            leave="the account",
         )
 
     def _by_browser(self) -> None:

@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 from localstore.agent.talk import Folder, PersonOnBranch
 from localstore.outbox import QueuedAction
 from svc.agent.invoke.sync import SyncStatus
-from svc.flows.outbox.actions import describe_action
+from svc.flows.outbox.actions import describe_action, text_of
 from tui.actions import Action
 from tui.blocks import Block, lay_blocks
+from tui.client import sentence
+from tui.drafts import name_draft
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
-from tui.text import Part, ago, fold, fold_after, safe
+from tui.text import Part, ago, brief, fold, fold_after, safe
 from tui.widgets.frame import LIGHTS
 from tui.widgets.lines import Item, heading, sequence
 from tui.wording import in_app
@@ -29,7 +31,7 @@ MEANINGS = {
     "online": "the server answers; its events do not come yet",
     "polling": "events do not come, so the server is asked every few seconds",
     "slow": "the server takes long to answer",
-    "offline": "the server does not answer; what you do waits here and is sent later",
+    "offline": "the server does not answer and is asked again by itself; what you do waits here until then",
     "sign_in": "the server asks who you are; :login",
     "unknown": "nothing has been asked yet",
 }
@@ -55,7 +57,10 @@ class Sync(SplitScreen):
     def label_of(self, action: Action) -> str:
         """Returns what the key of an action does with the queued action or the folder under the cursor."""
         if action.id == "retry":
-            return action.label if self.svc.outbox.entries else ""
+            if not self.svc.outbox.entries:
+                return "ask the server"
+            entry = self._entry
+            return "try it again" if entry is not None and entry.state == "refused" else action.label
         if action.id == "drop":
             return action.label if self._entry is not None else ""
         if action.id == "pause":
@@ -180,6 +185,7 @@ class Sync(SplitScreen):
         rows: list[Line] = [
             (*LIGHTS[news.state], (f"  since {ago(news.since, now)}", "dim")),
             *fold([(MEANINGS.get(news.state, ""), "text")], width),
+            *(fold([(safe(news.reason), "warn")], width) if news.state == "offline" and news.reason else ()),
             BLANK,
         ]
         blocks = [
@@ -207,8 +213,10 @@ class Sync(SplitScreen):
 
     def _help_rows(self, width: int) -> list[Line]:
         refused = any(entry.state == "refused" for entry in self.svc.outbox.entries)
-        helps = [("u ", "sends what waits, and asks the server again")]
-        helps += [("x ", "drops the refused action under the cursor")] if refused else []
+        entries = self.svc.outbox.entries
+        helps = [("u ", "sends what waits now" if entries else "asks the server at once")]
+        helps += [("x ", "drops the change under the cursor")] if entries else []
+        helps += [("u ", "on a refused change tries it once more")] if refused else []
         helps += [("z ", "pauses the folder under the cursor")] if self._folders else []
         helps.append((": ", "watch --detach  has this folder follow its branch"))
         rows: list[Line] = []
@@ -247,18 +255,31 @@ class Sync(SplitScreen):
         refused, and its text."""
         refused = entry.state == "refused"
         width, now = self.preview_width, self.svc.clock()
-        sign: Part = ("✗ refused  ", "bad") if refused else ("⋯ queued  ", "warn")
-        rows: list[Line] = [(sign, (safe(describe_action(entry)), "title")), BLANK]
+        sign: Part = ("✗ ", "bad") if refused else ("⋯ ", "warn")
+        rows: list[Line] = [*fold([sign, (safe(describe_action(entry)), "title")], width)]
+        why = f"refused: {in_app(entry.reason)}" if entry.reason else "refused by the server"
+        state: Part = (safe(why), "bad") if refused else (self._waits_for(entry), "warn")
+        rows += [*fold([state], width), BLANK]
         rows += [_fact("about", entry.about)] if entry.about else []
         rows += [_fact("queued", ago(entry.created_at, now)), _fact("by", f"@{entry.handle}")]
-        rows += [_fact("tried", f"{entry.attempts} times" if entry.attempts != 1 else "once")]
-        if entry.reason:
-            rows += [BLANK, *fold([(safe(in_app(entry.reason)), "bad")], width)]
+        tried = f"{entry.attempts} times" if entry.attempts > 1 else "once" if entry.attempts else "not yet"
+        rows += [_fact("tried", tried)]
         body = entry.value.get("body") if isinstance(entry.value, dict) else None
         if isinstance(body, str) and body.strip():
             rows += [BLANK, *self.text_rows(body)]  # type: ignore[list-item]
-        words = "tries it again" if refused else "sends it now"
-        return [*rows, BLANK, (("u ", "accent"), (words, "dim")), (("x ", "accent"), ("drops it", "dim"))]
+        words = "tries it again" if refused else "sends what waits now"
+        drops = "drops it; its text becomes the draft again" if text_of(entry) else "drops it"
+        return [*rows, BLANK, (("u ", "accent"), (words, "dim")), (("x ", "accent"), (drops, "dim"))]
+
+    def _waits_for(self, entry: QueuedAction) -> str:
+        """Returns what a queued action waits for, as a sentence."""
+        if self._whose(entry):
+            return "waits for the server of its account"
+        if self.svc.news.state == "sign_in":
+            return "waits until you sign in: :login"
+        if self.svc.news.state in ("offline", "slow"):
+            return "waits until the server answers"
+        return "waits to be sent"
 
     def _folder_rows(self, folder: Folder) -> list[Line]:
         """Returns rows about a watched folder: how it is connected to the server, what waits to be sent, and
@@ -297,7 +318,7 @@ class Sync(SplitScreen):
         return Item(("folder", folder.folder), parts, ((f"{ago(since, self.svc.clock())} ", "dim"),))
 
     def _row(self, entry: QueuedAction) -> Item:
-        sign: Part = ("✗ refused ", "bad") if entry.state == "refused" else ("⋯ queued  ", "warn")
+        sign: Part = ("✗ refused  ", "bad") if entry.state == "refused" else ("⋯ ", "warn")
         parts: tuple[Part, ...] = (
             ("  ", "text"),
             sign,
@@ -305,7 +326,7 @@ class Sync(SplitScreen):
             (safe(describe_action(entry)), "text"),
             (f"  {safe(entry.about)}", "dim"),
         )
-        return Item(entry.id, parts, ((f"{ago(entry.created_at, self.svc.clock())} ", "dim"),))
+        return Item(entry.id, parts, ((f"{brief(entry.created_at, self.svc.clock())} ", "dim"),))
 
     def _whose(self, entry: QueuedAction) -> str:
         """Returns the handle and server of the account that a queued action belongs to. Returns "" if that is
@@ -328,15 +349,54 @@ class Sync(SplitScreen):
         """Send the outbox again. The action under the cursor is sent even if the server has refused it
         before."""
         entry = self._entry
+        if not self.svc.outbox.entries:
+            self.say("◐ asking the server", "dim")
+            self.svc.news.ask_now(self._say_answer)
+            return
         self.svc.outbox.send(again=entry if entry is not None and entry.state == "refused" else None)
+
+    def _say_answer(self, error: BaseException | None) -> None:
+        """Say whether the server answers, after the user has asked for it."""
+        if not self.remains:
+            return
+        if error is None:
+            self.say("the server answers", "good")
+        else:
+            self.say_unreached(sentence(error))
+        self.paint()
 
     def do_drop(self) -> None:
         entry = self._entry
         if entry is None:
             self.say("put the cursor on an action", "warn")
             return
-        question = f"Drop «{describe_action(entry)}» without sending it?"
-        self.confirm(question, lambda: self.svc.outbox.drop(entry), destroys=True)
+        words = describe_action(entry)
+
+        def drop() -> None:
+            self.svc.outbox.drop(entry)
+            note = "; c on it goes on with the text" if self._keep_text(entry) else ""
+            self.say(f"dropped: {words}{note}")
+
+        self.confirm(f"Drop «{words}» without sending it?", drop, destroys=True)
+
+    def _keep_text(self, entry: QueuedAction) -> bool:
+        """Make the text of a comment that is dropped the draft of its issue or proposal again, unless there
+        is another draft. Returns whether it is kept."""
+        drafts, text, (repo_id, kind, number) = self.svc.drafts, text_of(entry), _place_of(entry)
+        if drafts is None or not text or kind not in ("issues", "proposals") or not number.isdigit():
+            return False
+        name = name_draft(repo_id, int(number))
+        if drafts.exists(name):
+            return False
+        drafts.keep(name, text)
+        return True
+
+
+def _place_of(entry: QueuedAction) -> tuple[str, str, str]:
+    """Returns the repository, the kind and the number of what a queued action is about, each "" if it is
+    about none."""
+    words = [*entry.path.split("/"), "", "", "", "", ""]
+    return (words[2], words[3], words[4]) if words[1] == "repos" else ("", "", "")
 
 
 def _person(person: PersonOnBranch) -> tuple[Part, ...]:

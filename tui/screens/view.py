@@ -77,6 +77,9 @@ class View(Vertical):
     def read_missing(self) -> None:
         """Called when the user or the app asks the server again. Requests what could not be read before."""
 
+    def say_unread(self, text: str) -> None:
+        """Called when something that the tab shows could not be read. `text`: why."""
+
     def facts(self) -> dict[str, str]:
         """Returns what the tab shows, as values for the parameters of commands, by parameter name. See
         `Base.facts`."""

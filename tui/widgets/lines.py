@@ -115,6 +115,7 @@ class Lines(Framed, can_focus=True):
     ) -> None:
         super().__init__(id=id)
         self.waiting = waiting  # instead of `empty`, until the first rows
+        self.is_unread = False  # whether `waiting` says that the rows could not be read
         self.rows: Rows = ()
         self.cursor = 0
         self.top = 0
@@ -186,7 +187,7 @@ class Lines(Framed, can_focus=True):
     def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
         """Show these rows. The cursor goes to the row with the key `cursor`. Without `cursor`, the cursor
         stays on its item."""
-        self.waiting = ""
+        self.waiting, self.is_unread = "", False
         key = cursor if cursor is not None else self.key
         offset = self.cursor - self.top
         self._all, self._sought, self._matched = rows, [], NONE_MATCHED

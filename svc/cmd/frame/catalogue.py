@@ -10,6 +10,7 @@ from typing import Any
 
 from svc.agent.invoke.programs import Programs
 from svc.cmd.frame.context import Run
+from svc.cmd.frame.foreign_commands import WORDS
 from svc.cmd.frame.over_ssh import list_offered
 from svc.cmd.frame.table import COMMANDS
 from svc.cmd.frame.values import words_of
@@ -45,7 +46,7 @@ def catalogue(run: Run, *, drawn: bool = True) -> Commands:
     complete = partial(_complete, environment)
     first_words = {path.partition(" ")[0] for path in COMMANDS}
     programs = Programs(run.home.root, environment)
-    return Commands(summaries, fields, complete, programs, first_words, NOT_INSIDE)
+    return Commands(summaries, fields, complete, programs, first_words, {**WORDS, **NOT_INSIDE})
 
 
 def fields(path: str) -> list[Parameter]:

@@ -43,6 +43,7 @@ from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from localstore.outbox import Folding, Outbox, QueuedAction
 from svc.api import Api
+from svc.flows.outbox.spoken import VERDICTS_GIVEN, say_changes, say_effect, spoken_members
 from svc.http.checked import require_valid
 from svc.http.session import Session
 from svc.http.target import full_target
@@ -53,16 +54,6 @@ if TYPE_CHECKING:
 API = "/api/v1"
 ADDS = "/+"
 FINAL = (EditionLacks, QuotaExceeded)  # which nothing but the user can change
-VERDICTS = {"approve": "approved", "request_changes": "requested changes of", "comment": "commented on"}
-# What a switch of a request's body has made so.
-SWITCHED = {
-    ("archived", True): "the repository is archived and takes no writes",
-    ("archived", False): "the repository takes writes again",
-    ("active", True): "switched on",
-    ("active", False): "switched off",
-    ("draft", True): "a draft now",
-    ("draft", False): "ready for review now",
-}
 SENDING_SECONDS = 10.0  # that a command waits for another that sends the actions it needs
 
 
@@ -78,21 +69,21 @@ class Call(NamedTuple):
     @property
     def words(self) -> str:
         members = {} if self.body is None else structs.asdict(self.body)
-        text = self.action.words.format_map({**members, **self.local, **self.query, **self.path})
-        changed = ", ".join(
-            _in_words(name, value) for name, value in members.items() if value not in (None, [])
-        )
-        return f"{text}: {changed}" if self.action.named and changed else text
+        values = {**members, **spoken_members(members), **self.local, **self.query, **self.path}
+        of = self.action.changed.format_map(values)
+        return (say_changes(members, of) if of else "") or self.action.words.format_map(values)
 
     @property
     def done(self) -> str:
         """What is so once the request was carried out, in one sentence without a full stop. "" if that needs
         no words, or if nothing of it can be described."""
         members = {} if self.body is None else structs.asdict(self.body)
-        changes = [words for name, value in members.items() if (words := _become(name, value))]
+        changes = [words for name, value in members.items() if (words := say_effect(name, value))]
         if "{changes}" in self.action.done and not changes:
             return ""
-        spoken = {"verdict": VERDICTS.get(str(members.get("verdict")), "")} if "verdict" in members else {}
+        spoken = (
+            {"verdict": VERDICTS_GIVEN.get(str(members.get("verdict")), "")} if "verdict" in members else {}
+        )
         text = self.action.done.format_map(
             {**members, **spoken, **self.local, **self.query, **self.path, "changes": ", ".join(changes)}
         )
@@ -239,32 +230,6 @@ def text_of(entry: QueuedAction) -> str:
     return body if isinstance(body, str) and entry.path.endswith(f"/comments{ADDS}") else ""
 
 
-def _in_words(member: str, value: Any) -> str:
-    """Describe one member of a request's body in a few words, such as `add labels bug` or `state closed`. The
-    value is included only if it is a list or a state."""
-    names = [str(item) for item in value] if isinstance(value, list) else [value] * (member == "state")
-    return " ".join([member.replace("_", " "), *names])
-
-
-def _become(member: str, value: Any) -> str:
-    """Describe in a few words what one member of a request's body has made so, such as `public now`. Returns
-    "" if the member changes nothing."""
-    if value in (None, []) or member == "state_reason":
-        return ""
-    name = member.replace("_", " ")
-    if isinstance(value, bool):
-        return SWITCHED.get((member, value), f"{name} is {'on' if value else 'off'}")
-    if isinstance(value, list):
-        verb, _, what = name.partition(" ")
-        done = {"add": "added", "remove": "removed"}.get(verb)
-        return f"{done} {what} {', '.join(value)}" if done else f"{name} {', '.join(value)}"
-    if member == "visibility":
-        return f"the repository is {value} now"
-    if member == "state":
-        return f"{value} now"
-    return f"{name} changed" if member in ("title", "body", "description") else f"{name} is {value} now"
-
-
 def replay(
     outbox: Outbox,
     home: Home,
@@ -292,7 +257,9 @@ def replay(
                 except (Unauthorized, ServerUnreachable) as error:
                     report.stopped[origin, account] = error.detail
     except AlreadyLocked as error:
-        raise SentByAnother(f"{error.holder} sends the queued actions at this moment") from None
+        raise SentByAnother(
+            f"another app or command sends the queued actions at this moment ({error.holder})"
+        ) from None
     return report
 
 

@@ -32,26 +32,27 @@ class Action(NamedTuple):
     the changed members.
 
     `apart` is True if several queued requests with the same path must not be joined into one. `local` names
-    members of the action's value that are not sent, because only this device uses them. `named` is True if
-    the description ends with the names of the changed members."""
+    members of the action's value that are not sent, because only this device uses them. `changed` names what
+    a request changes, and then its changed members are described in place of `words`. "" if there is no need
+    to describe them."""
 
     endpoint: Endpoint[Any]
     words: str
     done: str = ""
     apart: bool = False
     local: tuple[str, ...] = ()
-    named: bool = False
+    changed: str = ""
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action(repo.UPDATE, "change settings", "{changes}"),
+    Action(repo.UPDATE, "change settings", "{changes}", changed="the repository"),
     Action(label.CREATE, "create label {name}", "label {name} created"),
     Action(label.UPDATE, "change label {name}", "label {name} changed"),
     Action(label.DELETE, "delete label {name}", "label {name} deleted"),
     Action(issue.CREATE, "open issue {title}"),
-    Action(issue.UPDATE, "change #{n}", "#{n}: {changes}", named=True),
-    Action(issue.ADD_LABEL, "label #{n} {name}", "#{n} has the label {name}"),
-    Action(issue.REMOVE_LABEL, "remove label {name} from #{n}", "#{n} has no label {name} any more"),
+    Action(issue.UPDATE, "change #{n}", "#{n}: {changes}", changed="#{n}"),
+    Action(issue.ADD_LABEL, "add the label {name} to #{n}", "#{n} has the label {name}"),
+    Action(issue.REMOVE_LABEL, "remove the label {name} from #{n}", "#{n} has no label {name} any more"),
     Action(issue.COMMENT, "comment on #{n}", "commented on #{n}"),
     Action(issue.EDIT_COMMENT, "change a comment on #{n}", "comment on #{n} changed"),
     Action(issue.DELETE_COMMENT, "delete a comment on #{n}", "comment on #{n} deleted"),
@@ -68,19 +69,19 @@ ACTIONS: tuple[Action, ...] = (
         "took back {reaction} on a comment on #{n}",
     ),
     Action(proposal.CREATE, "propose {head}: {title}"),
-    Action(proposal.UPDATE, "change proposal #{n}", "#{n}: {changes}", named=True),
-    Action(proposal.ADD_LABEL, "label proposal #{n} {name}", "proposal #{n} has the label {name}"),
+    Action(proposal.UPDATE, "change proposal #{n}", "#{n}: {changes}", changed="proposal #{n}"),
+    Action(proposal.ADD_LABEL, "add the label {name} to proposal #{n}", "proposal #{n} has the label {name}"),
     Action(
         proposal.REMOVE_LABEL,
-        "remove label {name} from proposal #{n}",
+        "remove the label {name} from proposal #{n}",
         "proposal #{n} has no label {name} any more",
     ),
-    Action(review.CREATE, "review #{n}: {verdict}", "{verdict} #{n}"),
+    Action(review.CREATE, "{verdict} #{n}", "{verdict} #{n}"),
     Action(thread.CREATE, "comment on {path} in #{n}", "commented on {path} in #{n}"),
     Action(thread.COMMENT, "answer on lines of #{n}", "answered on lines of #{n}"),
     Action(thread.UPDATE, "mark a comment on lines of #{n} as {state}"),
-    Action(inbox.UPDATE, "mark as {state} in the inbox"),
-    Action(inbox.UPDATE_ALL, "mark rows of the inbox as {state}", apart=True),
+    Action(inbox.UPDATE, "mark a row of the inbox as {state}"),
+    Action(inbox.UPDATE_ALL, "mark {rows} of the inbox as {state}", apart=True),
     Action(run.RERUN, "run a check again"),
     Action(run.CANCEL, "cancel a run"),
     Action(check.ENABLE, "enable check {name}", "check {name} is among the required checks now"),
@@ -113,7 +114,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(listing.REMOVE, "remove the listing", "not listed any more"),
     Action(protection.SET, "protect branches {pattern}", "the rule for {pattern} is saved"),
     Action(protection.CLEAR, "remove the rule for branches {pattern}", "the rule for {pattern} is removed"),
-    Action(webhook.EDIT, "change a webhook", "webhook: {changes}"),
+    Action(webhook.EDIT, "change a webhook", "webhook: {changes}", changed="a webhook"),
     Action(webhook.DELETE, "delete a webhook", "webhook deleted"),
     Action(webhook.PING, "ping a webhook", "ping sent to the webhook"),
     Action(document.CREATE, "create document {title}", "document {title} created"),

@@ -18,6 +18,7 @@ import pytest
 from localstore.core.encoding import b64u
 from localstore.core.model import document, issue, path, proposal, repo, review, run, thread
 from localstore.core.model import inbox as inboxes
+from localstore.core.model.inbox import InboxMarks
 from localstore.core.model.issue import IssuePatch
 from localstore.core.model.proposal import ProposalPatch
 from localstore.core.model.repo import RepoPatch
@@ -128,18 +129,26 @@ def test_an_entry_stands_for_the_request_it_was_made_of(action: flows.Action, qu
 @pytest.mark.parametrize(
     ("endpoint", "body", "words"),
     [
-        (issue.UPDATE, IssuePatch(title="Two"), "change #1: title"),
-        (issue.UPDATE, IssuePatch(add_labels=["bug", "late"]), "change #1: add labels bug late"),
+        (issue.UPDATE, IssuePatch(title="Two"), "change the title of #1"),
+        (issue.UPDATE, IssuePatch(add_labels=["bug", "late"]), "add the labels bug, late to #1"),
+        (issue.UPDATE, IssuePatch(state="closed", state_reason="completed"), "close #1"),
+        (issue.UPDATE, IssuePatch(state="closed", state_reason="not_planned"), "close #1 as not planned"),
+        (issue.UPDATE, IssuePatch(state="open", add_assignees=["@me"]), "reopen #1 and assign it to @me"),
+        (proposal.UPDATE, ProposalPatch(state="closed"), "close proposal #1"),
         (
-            issue.UPDATE,
-            IssuePatch(state="closed", state_reason="completed"),
-            "change #1: state closed, state reason",
+            proposal.UPDATE,
+            ProposalPatch(draft=False, body="", add_reviewers=["ben"]),
+            "change the text of proposal #1, mark it as ready for review and ask @ben to review it",
         ),
-        (proposal.UPDATE, ProposalPatch(draft=False, body=""), "change proposal #1: body, draft"),
+        (repo.UPDATE, RepoPatch(visibility="public"), "make the repository public"),
+        (review.CREATE, ReviewCreate(verdict="request_changes"), "request changes of #1"),
+        (inboxes.UPDATE_ALL, InboxMarks(state="done", ids=["a", "b"]), "mark 2 rows of the inbox as done"),
+        (inboxes.UPDATE_ALL, InboxMarks(state="done"), "mark all rows of the inbox as done"),
     ],
 )
 def test_a_change_says_what_it_changes(endpoint: Any, body: msgspec.Struct, words: str, queue: Queue) -> None:
-    assert describe_action(queue.put(endpoint, body, id="r", n="1")) == words
+    named = {name: PATH[name] for name in flows._pattern(endpoint.path).groupindex} | {"n": "1"}
+    assert describe_action(queue.put(endpoint, body, **named)) == words
 
 
 @pytest.mark.parametrize(

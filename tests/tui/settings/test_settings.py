@@ -217,11 +217,11 @@ async def test_a_setting_changed_without_the_server_is_sent_later(
         await typed(pilot, "Better")
         text = await press(pilot, "S")
         assert "⋯ description" in text and "Better  queued" in text
-        assert "change settings" in text
+        assert "change the description of the repository" in text
         await to(pilot, "Lifecycle", "archive", "")
         await press(pilot, "enter")
         assert "⋯ yes, queued" in await press(pilot, "y")
-    assert waiting(alice) == ["change settings", "change settings"]
+    assert waiting(alice) == ["change the description of the repository", "archive the repository"]
     async with open_app().run_test(size=(99, 60)) as pilot:
         await settle(pilot)
         assert "archived             yes" in await opened(pilot)

@@ -532,7 +532,14 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         keys shows the reason."""
         file = self.query_one("#file", Lines)
         if path == self.path and file.waiting:
-            file.waiting = unread_words(self.svc.news.state)
+            file.waiting, file.is_unread = unread_words(self.svc.news.state), True
+            place = self.svc.place
+            if (
+                place.folder is not None
+                and place.repo_id == self.of.repo.id
+                and (place.folder / path).is_file()
+            ):
+                file.waiting += f". The linked folder has the file: {safe(str(place.folder / path))}"
             file.refresh()
 
     def read_missing(self) -> None:

@@ -91,6 +91,7 @@ class Overview(View):
         self._rules: list[Protection] | None = None
         self._text = ""  # of the README
         self._path = ""
+        self._is_unread = False  # whether its place says that it could not be read
         self._lines: Sequence[tuple[Part, ...]] = ()  # of one that is no Markdown
         self._readme: Sequence[TextRow | tuple[Part, ...]] = ()  # its rows
         self._has_links = False  # whether the README has any
@@ -154,6 +155,11 @@ class Overview(View):
     def _paint_listing(self, listings: list[Listing], at: float) -> None:
         self._listing = listings[0] if listings else None
         self.paint()
+
+    def say_unread(self, text: str) -> None:
+        if not self._text and self._lines is not NO_README:
+            self._path, self._lines, self._is_unread = "", (((safe(text), "dim"),),), True
+            self._fold()
 
     def load_seal(self) -> None:
         repo, seal = self.of.repo, self.of.seal
@@ -238,8 +244,9 @@ class Overview(View):
     def _paint_readme(self, blob: Blob, at: float) -> None:
         text = blob.content if blob.encoding == "utf-8" and blob.content else ""
         before, self._text = self._text, text
-        if text == before:  # asked again after a push that left it
+        if text == before and not self._is_unread:  # asked again after a push that left it
             return
+        self._is_unread = False
         self._path, self._lines = blob.path, plain(text)
         self._fold()
         if is_markdown(blob.path):

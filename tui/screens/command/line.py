@@ -14,6 +14,7 @@ from tui.text import Part, safe
 from tui.widgets.frame import Prompt
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.ranked import NAMED, distance
+from tui.wording import in_app
 
 HELP = "help"  # a word that svc takes in place of a command
 QUITS = ("q", "q!", "quit", "exit")  # lines that end the app, as in other programs
@@ -133,7 +134,9 @@ class CommandLine(Card):
             fault, typed = "that is no command yet; enter runs this one", f"{key} "
         if fault:
             self._type(typed)  # to be corrected
-            self.say(fault, "warn")
+            lines = self.query_one("#candidates", Lines)
+            says_it = not lines.rows and lines.empty == safe(in_app(fault))
+            self.say("nothing ran; correct the line, or esc leaves it" if says_it else fault, "warn")
             return
         self.app.pop_screen()
         if line:
@@ -217,7 +220,7 @@ class CommandLine(Card):
             lines.empty = "enter quits the app"
             candidates = []
         elif not candidates:
-            lines.empty = safe(self._fault_of(self._line)) or AS_IT_STANDS
+            lines.empty = safe(in_app(self._fault_of(self._line))) or AS_IT_STANDS
         lines.show(sequence(candidates), candidates[0].key if candidates else None)
         self._say_position()
 

@@ -81,7 +81,9 @@ class Glance:
 
     def _miss_repo(self, error: BaseException) -> None:
         if self._repo is None:
-            self._panes.show_preview(self._key, "", [*self._first, missing(error)], self._given_facts)
+            self._panes.show_preview(
+                self._key, "", [*self._first, *missing(error, self._panes.preview_width)], self._given_facts
+            )
 
     def _paint_repo(self, repo: Repo, at: float) -> None:
         before, self._repo = self._repo, repo

@@ -144,7 +144,7 @@ def _end(item: InboxItem) -> Part:
     if item.subject.kind == "issue":
         return "✓ closed", "dim"
     is_merged = item.subject.merged or item.event == "proposal.merge"
-    return ("● merged", "agent") if is_merged else ("⊘ closed", "bad")
+    return ("● merged", "agent") if is_merged else ("⊘ closed", "dim")
 
 
 def _stands(item: InboxItem, proposal: ListedProposal | None, space: Space) -> Part:
@@ -237,7 +237,7 @@ def preview_item(panes: Answered, item: InboxItem) -> None:
     if repo is None or (answers and item.event != "access.request"):  # what is offered may be hidden yet
         preview_offer(panes, item, safe(_about(item)), words)
     elif number is not None:
-        preview_talk(panes, item.id, repo.id, item.subject.kind, number)
+        preview_talk(panes, item.id, repo.id, item.subject.kind, number, words[0])
     elif answers:
         read_offer(
             panes,
@@ -328,11 +328,12 @@ class Inbox(Answered):
     def __init__(self) -> None:
         super().__init__()
         self._items: list[InboxItem] = []
+        self._is_read = False  # whether it is known what the inbox holds
         self._undone: list[list[InboxItem]] = []  # what `u` brings back, the last of it first
         self._back = ""  # the row to which the cursor goes once it is back
 
     def make_title(self) -> tuple[Part, ...]:
-        return ("Inbox ", "title"), (str(self._count), "dim")
+        return ("Inbox ", "title"), (str(self._count) if self._is_read else "", "dim")
 
     @property
     def _count(self) -> int:
@@ -365,7 +366,7 @@ class Inbox(Answered):
         return "" if useless else super().label_of(action)
 
     def title_parts(self) -> Sequence[Part]:
-        return ((" Inbox", "title"), (f"  {self._count}", "dim"))
+        return ((" Inbox", "title"), (f"  {self._count}" if self._is_read else "", "dim"))
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -384,7 +385,7 @@ class Inbox(Answered):
         return [*(item.repo.id for item in self._items if item.repo is not None), *mine]
 
     def _paint(self, items: list[InboxItem], at: float) -> None:
-        self._items = self.keep_answered(items, self._items)
+        self._items, self._is_read = self.keep_answered(items, self._items), True
         self.read_proposals(self._items)
         self.listen()
         self.paint()
@@ -397,6 +398,9 @@ class Inbox(Answered):
         self.paint()
 
     def paint(self) -> None:
+        if self.svc.client.account and not self._is_read:
+            self.show_frame()
+            return
         now = self.svc.clock()
         columns = self.list_width if self.previews else 0
         space = Space(self.narrow, self.two_lines, self.svc.client.account, columns)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 from localstore.core.endpoint import Endpoint
 from svc.flows.outbox.actions import API
 from svc.flows.place.rights import refusal
+from tui import contents
 from tui.actions import Action
+from tui.screens.settings import reads
 from tui.screens.settings.absent import NO_ROUTE, Absent, Marketplace, Upstream
 from tui.screens.settings.access import Access
 from tui.screens.settings.automation import Automation
@@ -27,6 +29,7 @@ from tui.widgets.lines import Item, Lines, queued_rows, sequence
 if TYPE_CHECKING:
     from localstore.core.model.repo import Repo
     from tui.markdown.words import Row
+    from tui.reads import Read
     from tui.screens.repo_page import RepoPage
 
 MARKS = ("  ", "* ", "⋯ ")  # before the label of a field
@@ -75,6 +78,7 @@ class Settings(Split):
         self.panels = {kind.NAME: kind(self) for kind in PANELS}
         self._kept = FormDrafts()
         self.rule_wanted = "", False  # a branch or pattern for `begin_rule`, and whether it has a rule
+        self._unread = ""  # why some panels could not be read, "" if all were
         self._cursor: Hashable | None = None  # the row to which the cursor goes once it is there
 
     @property
@@ -157,16 +161,40 @@ class Settings(Split):
     def queue_changed(self) -> None:
         self.paint()
 
+    def say_unread(self, text: str) -> None:
+        self._unread = text
+        self.paint()
+
+    def _unread_panels(self) -> set[str]:
+        """Returns the names of the panels whose values were never read on this machine."""
+        repo_id = self.repo.id
+        requests: dict[str, tuple[str, Read[Any]]] = {
+            Access.NAME: ("collaborator.list", contents.collaborators(repo_id)),
+            Automation.NAME: ("webhook.list", reads.webhooks(repo_id)),
+            Checks.NAME: ("", contents.checks(repo_id)),
+            BranchRules.NAME: ("", contents.protections(repo_id)),
+        }
+        return {
+            name
+            for name, (operation, read) in requests.items()
+            if not (operation and refusal(operation, self.repo)) and self.svc.client.read_cached(read) is None
+        }
+
     def paint(self) -> None:
         if not self.is_mounted:
             return
         rows: list[Item] = []
+        unread = self._unread_panels() if self._unread else set()
+        self._unread = self._unread if unread else ""
         for name, panel in self.panels.items():
             if isinstance(panel, Absent):
                 continue
             if rows and self.previews:  # which has the room
                 rows.append(Item(None, (("", "text"),)))
-            rows += [Item(None, ((name, "title"),)), *panel.rows()]
+            rows.append(
+                Item(None, ((f"{name} ", "title"), ("never read here" if name in unread else "", "warn")))
+            )
+            rows += panel.rows()
         absent = ", ".join(name for name, panel in self.panels.items() if isinstance(panel, Absent))
         rows += [Item(None, (("", "text"),)), Item(None, ((f"{absent}: {NO_ROUTE}", "dim"),))]
         rows += queued_rows(self.svc.outbox.describe(f"/repos/{self.repo.id}"))

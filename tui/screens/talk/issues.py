@@ -325,7 +325,9 @@ class Issues(Split, Acts):
 
     def preview_of(self, key: Hashable) -> None:
         kind = "issue" if self._kind == "issues" else "proposal"
-        preview_talk(self, key, self.of.repo.id, kind, int(str(key)))
+        about = self.chosen
+        head: list[Part] = [(safe(about.item.title), "title")] if about is not None and about.item else []
+        preview_talk(self, key, self.of.repo.id, kind, int(str(key)), head)
 
     # --- rows
 

@@ -28,6 +28,7 @@ from tui.screens.proposal.words import (
 from tui.text import Part, ago, fold, safe
 from tui.theme import label_role
 from tui.widgets.lines import Item
+from tui.wording import UNANSWERED
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -62,9 +63,12 @@ def first_left(parts: Sequence[Part]) -> list[Part]:
     return [(parts[0][0].lstrip(), parts[0][1]), *parts[1:]] if parts else []
 
 
-def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: int) -> None:
+def preview_talk(
+    panes: Panes, key: Hashable, repo_id: str, kind: str, number: int, head: Sequence[Part] = ()
+) -> None:
     """Show the preview of an issue or a proposal, and add its comments as soon as they have arrived. `key`:
-    the key of its row. `kind`: issue or proposal."""
+    the key of its row. `kind`: issue or proposal. `head`: what the list knows about it, which is shown if
+    the rest cannot be read."""
     svc = panes.front.svc
     comments: list[Comment] = []
     loaded: list[Issue | Proposal] = []
@@ -99,13 +103,20 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
             comments[:] = fetched
             paint()
 
-    def miss(error: BaseException) -> None:
+    def show_known(error: BaseException | None = None) -> None:
         if not loaded:
-            panes.show_preview(key, f"#{number}", [missing(error)])
+            panes.show_preview(key, f"#{number}", _unread_rows(head, error, panes.preview_width))
 
     is_issue = kind == "issue"
     read: Read[Any] = contents.issue(repo_id, number) if is_issue else contents.proposal(repo_id, number)
-    svc.load(read, paint_one, miss)
+    svc.load(read, paint_one, show_known, show_known)
+
+
+def _unread_rows(head: Sequence[Part], error: BaseException | None, width: int) -> list[Line]:
+    """Returns what is shown of an issue or a proposal that was not read. `head`: what the list knows about
+    it. `error`: why it was not read, None if the server has not answered yet."""
+    above = [*fold(head, width), (("", "text"),)] if head else []
+    return [*above, *(missing(error, width) if error is not None else fold([(UNANSWERED, "dim")], width))]
 
 
 def facts_of(item: Issue | Proposal, checks: SealChecks | None, colours: Colours, now: float) -> list[Item]:

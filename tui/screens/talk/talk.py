@@ -38,7 +38,7 @@ from tui.screens.talk.returning import LastRead
 from tui.text import Part, ago, fold, safe
 from tui.texts import Texts, first_words, item
 from tui.widgets.lines import Item, Lines, sequence
-from tui.wording import UNSEEN
+from tui.wording import UNANSWERED, UNSEEN
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -95,7 +95,7 @@ class Talk(Acts, WithFacts, LeadsToTabs):
 
     @property
     def chosen(self) -> About:
-        return About(self.NOUN, self.repo, self.number, self.one)
+        return About(self.NOUN, self.repo, self.number, self.one or self._row)
 
     def command_of(self, action: Action) -> str:
         return self.act_command(action)
@@ -103,6 +103,8 @@ class Talk(Acts, WithFacts, LeadsToTabs):
     def label_of(self, action: Action) -> str:
         if action.id in ("edit_comment", "write"):
             return self.label_of_comment(action)
+        if action.id == "edit" and self.one is None:
+            return ""
         return self.act_label(action) if super().label_of(action) else ""
 
     def subject(self) -> tuple[Repo | None, bool]:
@@ -141,8 +143,9 @@ class Talk(Acts, WithFacts, LeadsToTabs):
             people = [(f"  → @{safe(person.handle or '?')}", "person") for person in listed.assignees]
             chips = [state, (f"  @{safe(listed.author.handle or '?')}", "person"), *labels, *people]
             rows += [*self.title_rows(listed.title), *fold(chips, self.text_width), (("", "text"),)]
-        why = f"Its text was not read on this machine: {self._unread}"
-        why = UNSEEN if self._unread == UNSEEN else why if self._unread else "asking the server"
+        why = self._unread or "asking the server"
+        if self._unread not in ("", UNSEEN, UNANSWERED):
+            why = f"Its text was not read on this machine: {self._unread}"
         rows += fold([(why, "dim")], self.text_width)
         return [item(("unread", place), row) for place, row in enumerate([*rows, *self.queued_rows()])]
 
@@ -373,6 +376,8 @@ class Talk(Acts, WithFacts, LeadsToTabs):
 
         if self.one is not None:
             self.app.push_screen(Editing(self.repo, self.one, self.mine(self.one)))
+        else:
+            self.say(f"the text of #{self.number} was not read yet", "warn")
 
     def do_edit_comment(self) -> None:
         """Let the user change the text of the comment under the cursor."""
