@@ -91,7 +91,9 @@ class Files(ChangedFiles, Remarking):
             return "select none"
         label = super().label_of(action)
         if action.id in ("next_thread", "previous_thread"):
-            return label if self._threads else ""
+            on_thread = self.diff.has_focus and isinstance(self.diff.key, Note)
+            is_narrow = self.app.size.width < TWO_PANES
+            return ("next" if on_thread and is_narrow else label) if self._threads else ""
         if action.id == "seen" and self.app.size.width < TWO_PANES:
             return "" if self.diff.has_focus and isinstance(self.diff.key, Note) else label
         return self.remark_label(action.id, label) if label and action.id in REMARKED else label
