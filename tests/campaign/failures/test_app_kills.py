@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,9 +54,8 @@ def queue(machine: Machine) -> list[str]:
 def shown_queue(app: App) -> list[str]:
     """What the screen of the queue lists."""
     app.type("s")
-    app.expect("queued")
-    rows = [line for line in app.terminal.text.split("\n") if "⋯ queued  " in line]
-    return [row.split("⋯ queued  ")[1].rsplit("  t", 1)[0].strip() for row in rows]
+    app.expect("Connection")
+    return re.findall(r"^\W*⋯ (.+?)  \S", app.terminal.text, re.MULTILINE)
 
 
 def look_at_all(machine: Machine) -> None:
