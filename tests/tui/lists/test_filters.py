@@ -204,10 +204,10 @@ def test_the_line_mode_takes_the_same_words(listed: str, typed) -> None:  # type
     from tests.tui.test_plain import choice
 
     number = choice(typed("1", "q").out, "issues")
-    out = typed("1", number, "/state:closed label:bug", "q").out.split("/word filter")[-2]
+    out = typed("1", number, "/state:closed label:bug", "q").out.split("? help")[-2]
     assert "filter: state:closed label:bug" in out
     assert "Crash at start" in out and "Stalls" not in out and "question" not in out
-    out = typed("1", number, "/label:bug night", "q").out.split("/word filter")[-2]
+    out = typed("1", number, "/label:bug night", "q").out.split("? help")[-2]
     assert "Stalls" in out and "Crash" not in out
     assert "milestone: is not a word of this filter" in typed("1", number, "/milestone:x", "q").out
     assert os.environ["TEST_HANDLE"] in out

@@ -332,7 +332,7 @@ async def test_all_of_the_inbox_is_marked_without_the_server_and_sent_later(
     async with open_app(NOWHERE).run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         assert "Mark 1 as done?" in await press(pilot, "i", "X")
-        assert "⋯ queued  mark rows of the inbox as done" in await press(pilot, "y")
+        assert "⋯ queued  mark 1 row of the inbox as done" in await press(pilot, "y")
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         assert "nothing new" in await press(pilot, "i")
