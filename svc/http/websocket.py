@@ -43,7 +43,7 @@ _REMEDY = "check your network"
 
 
 class WebSocket:
-    """An open WebSocket, made by `open_socket`."""
+    """An open WebSocket, made by `open_socket`. Raises Cancelled if the connection is closed already."""
 
     def __init__(self, origin: str, protocol: ClientProtocol, response: httpx.Response) -> None:
         self.origin = origin
@@ -52,7 +52,12 @@ class WebSocket:
         self._wake, self._woken = socket.socketpair()
         self._wake.setblocking(False)
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._stream.get_extra_info("socket"), selectors.EVENT_READ)
+        try:
+            self._selector.register(self._stream.get_extra_info("socket"), selectors.EVENT_READ)
+        except ValueError:  # another thread has closed the client meanwhile
+            for part in (self._wake, self._woken, self._selector):
+                part.close()
+            raise Cancelled(f"the socket to {origin} was closed") from None
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._outgoing: deque[bytes] = deque()
         self._messages: deque[str] = deque()

@@ -34,7 +34,8 @@ def clean_environment(**settings: str) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a development relay with a process of its own."""
+    """The address of a development relay with a process of its own. It limits no rates: hundreds of tests
+    make an account from one address, and would wait for each other."""
     data = tmp_path_factory.mktemp("relay")
     with (data / "log").open("w") as log:
         process = subprocess.Popen(
@@ -43,7 +44,12 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             stderr=log,
             text=True,
             cwd=ROOT,
-            env={**os.environ, **databases.variables(data), **buckets.variables(data)},
+            env={
+                **os.environ,
+                **databases.variables(data),
+                **buckets.variables(data),
+                "TR_RATE_LIMITS": "off",
+            },
         )
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -95,20 +95,19 @@ REVOKE = (
 )
 
 INSERT_CHALLENGE = insert(challenge)
-# Reading a challenge deletes it, whatever the check then says.
-TAKE_CHALLENGE = (
-    delete(challenge)
-    .where(challenge.c.id == bindparam("id"), challenge.c.purpose == bindparam("purpose"))
-    .returning(
-        challenge.c.account,
-        challenge.c.session_id,
-        challenge.c.ed25519,
-        challenge.c.x25519,
-        challenge.c.name,
-        challenge.c.secret,
-        challenge.c.expires_at,
-    )
+_CHALLENGE_COLUMNS = (
+    challenge.c.account,
+    challenge.c.session_id,
+    challenge.c.ed25519,
+    challenge.c.x25519,
+    challenge.c.name,
+    challenge.c.secret,
+    challenge.c.expires_at,
 )
+_NAMED_CHALLENGE = (challenge.c.id == bindparam("id"), challenge.c.purpose == bindparam("purpose"))
+CHALLENGE = select(*_CHALLENGE_COLUMNS).where(*_NAMED_CHALLENGE)
+# Taking a challenge deletes it, whatever the check then says.
+TAKE_CHALLENGE = delete(challenge).where(*_NAMED_CHALLENGE).returning(*_CHALLENGE_COLUMNS)
 SWEEP_CHALLENGES = delete(challenge).where(challenge.c.expires_at < bindparam("now"))
 
 INSERT_PAIRING = insert(pairing_code)

@@ -125,20 +125,22 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> NewSession:
     """
     _require_allowed(caller)
     pair = pairing.hash_of(proof.pair)
-    challenge_row, challenge = await _take_challenge(caller, Purpose.LOGIN, proof)
-    challenge.check(decode_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
     async with caller.read() as tx:
+        challenge_row = await _read_challenge(tx, Purpose.LOGIN, proof)
         account, key = await _find_account_and_key(tx, challenge_row)
         known_network = await is_known(tx, caller, challenge_row.account)
     paired = account is not None and key is None and pair is not None
-    if account is None:
-        if pair is not None:
-            raise _no_account(challenge_row.account)
+    # Limits come first: a client that one tells to wait answers the same challenge once more.
+    if account is None and pair is None:
         _require_sign_up(caller)
         _ACCOUNTS.count(caller.node.limiter, caller.network)
     elif paired:
         _PAIRING_TRIES.count(caller, challenge_row.account, known_network)
-    elif key is not None and not key.caps:
+    _, challenge = await _take_challenge(caller, Purpose.LOGIN, proof)
+    challenge.check(decode_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
+    if account is None and pair is not None:
+        raise _no_account(challenge_row.account)
+    if account is not None and key is not None and not key.caps:
         raise Forbidden(
             "this device key came with a script token and signs beside such a token only; sign in with "
             "svc login in a browser"
@@ -251,6 +253,17 @@ async def _create_challenge(
             expires_at=now + limits.CHALLENGE * 1000,
         )
     return answer
+
+
+async def _read_challenge(tx: Tx, purpose: Purpose, proof: DeviceKeyProof) -> ChallengeRow:
+    """Returns the row of the challenge that the proof answers. Raises Gone if it does not exist or has
+    expired."""
+    challenge_id = decode_bytes(proof.challenge_id, CHALLENGE_ID_BYTES, "/challenge_id")
+    row = await tx.one(rows.CHALLENGE, id=b64u(challenge_id), purpose=purpose.name.lower())
+    challenge_row = None if row is None else rows.challenge_row(row)
+    if challenge_row is None or challenge_row.expires_at <= now_ms():
+        raise _no_challenge()
+    return challenge_row
 
 
 async def _take_challenge(

@@ -1,4 +1,4 @@
-"""Guessing pairing codes: counted for handle and address together."""
+"""Limits of sign-ins with a device key: guesses of pairing codes count for handle and address together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import httpx
 import pytest
 
 from localstore.core.identity.device_grant import Purpose, new_pairing_code
+from relay.capacity.limiter import Rate
+from relay.domain.identity import device_key
 from tests.relay.auth.people import Device
 
 
@@ -32,3 +34,17 @@ def test_guesses_from_elsewhere_lock_no_second_device_out(relay, terminal):
     code = first.send("POST", "/api/v1/auth/pairing-codes").json()["code"]
     assert join(relay, handle, code, "203.0.113.5") == 429, "also with the right one at last"
     assert join(relay, handle, code, "198.51.100.3") == 201
+
+
+def test_who_has_to_wait_for_an_account_answers_the_same_challenge_later(relay, name, monkeypatch):
+    """`svc login` repeats the request by itself after the wait that the server names."""
+    machine, handle, login = Device(relay.url), name(), "/api/v1/auth/device-key/login"
+    with httpx.Client(base_url=relay.url, trust_env=False) as http:
+        challenge = http.post("/api/v1/auth/device-key/challenge", json=machine.start(handle)).json()
+        proof = machine.answer(Purpose.LOGIN, handle, challenge)
+        with monkeypatch.context() as full:
+            full.setattr(device_key._ACCOUNTS, "_rate", Rate(burst=0, per_second=0.1))
+            refused = http.post(login, json=proof, headers={"X-Forwarded-For": "203.0.113.7"})
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
+        assert http.post(login, json=proof).status_code == 201
+        assert http.post(login, json=proof).status_code == 410

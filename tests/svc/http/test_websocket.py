@@ -20,6 +20,7 @@ from svc.api import Api
 from svc.http import websocket
 from svc.http.bounds import Cancel, Deadline, within
 from svc.http.client import Http
+from svc.http.connection_limits import NoLimits
 from tests.patience import PATIENCE
 from tests.svc.api.hostile import hostile, http
 from tests.svc.http.test_bounds import SOON
@@ -255,3 +256,16 @@ def test_another_thread_ends_the_wait(how: str) -> None:
             assert took < SOON
         with pytest.raises(SvcError):
             events.receive(0)
+
+
+def test_a_client_that_is_closed_while_its_socket_opens_cancels_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with hostile(switching(), unread=True) as server:
+        client = Http(server.origin, CREDENTIAL, sleep=lambda _: None)
+
+        def close_first() -> NoLimits:
+            client.close()
+            return NoLimits()
+
+        monkeypatch.setattr(websocket, "NoLimits", close_first)
+        with pytest.raises(Cancelled):
+            Api(client).sync.socket()
