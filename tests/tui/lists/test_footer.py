@@ -60,7 +60,7 @@ async def test_empty_lists_name_the_key(project: str, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         assert "no releases; a makes one" in await press(pilot, "enter", "5")
-        assert "no rules; 8 opens Settings" in await press(pilot, "6")
+        assert "none; enter on a branch begins one" in await press(pilot, "6")
 
 
 async def test_keys_are_named_for_the_row_and_left_out_where_they_do_nothing(
