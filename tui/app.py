@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LOGIN = "login"  # the command that the card to sign in stands for
+DIFF = "diff"  # the command of which a screen does a part
 MACHINE = "machine"  # the action that is absent over SSH
 ENDING = 1.0  # seconds that calls to a server have to end after the app was left
 THREADS = 32  # that may wait for a server, the disk or the agent at one time
@@ -622,9 +623,6 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         """Run a command line of svc. Missing values come from what the screen shows. If some are still
         missing, a form asks for them. A line that the command does not understand is given back, to be
         corrected."""
-        from tui.screens.command.form import Form
-        from tui.screens.command.needs import with_needs
-
         try:
             words = shlex.split(line.strip().removeprefix("svc "))
         except ValueError as error:
@@ -639,6 +637,25 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             return
         if self.commands is None or not path:
             self._run_typed(line, words)
+        elif path != DIFF or not self._opens_comparison(line, words, path):
+            self._run_command(line, words, path)
+
+    def _opens_comparison(self, line: str, words: list[str], path: str) -> bool:
+        """Open the screen that compares two branches, tags or seals, if the line names two. Returns whether
+        it may; a line that turns out to mean something else is then run."""
+        from tui.screens.code.comparing import opens_comparison
+
+        after = words[len(path.split()) :]
+        return opens_comparison(
+            self, self._current, after, self._type_line, lambda: self._run_command(line, words, path)
+        )
+
+    def _run_command(self, line: str, words: list[str], path: str) -> None:
+        """Run a command line. `words`: its words. `path`: the command that they begin with."""
+        from tui.screens.command.form import Form
+        from tui.screens.command.needs import with_needs
+
+        if self.commands is None:
             return
         fields = self.commands.fields(path)
         values = parse_values(fields, words[len(path.split()) :])

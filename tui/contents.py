@@ -533,12 +533,12 @@ def reviews(repo_id: str, number: int) -> Read[list[Review]]:
     )
 
 
-def changes(repo_id: str, base: str, head: str) -> Read[Compare]:
-    """Returns a request for what `head` has changed since its merge base with `base`. Both are ids of
-    seals."""
-    query = CompareQuery(base=base, head=head)
+def changes(repo_id: str, base: str, head: str, *, direct: bool = False) -> Read[Compare]:
+    """Returns a request for what `head` has changed since its merge base with `base`. Both are ids of seals.
+    With `direct`, the request is for what differs between the two."""
+    query = CompareQuery(base=base, head=head, direct=direct)
     return Read(
-        f"repos/{repo_id}/changes/{base}/{head}",
+        f"repos/{repo_id}/{'differences' if direct else 'changes'}/{base}/{head}",
         Compare,
         lambda api: api.history.compare(repo_id, query),
         final=True,

@@ -13,6 +13,7 @@ from tui.actions import EVERYWHERE, clashes, read_keys, remap
 from tui.app import SvcApp
 from tui.offers import OFFERS
 from tui.screens.code.code import Code
+from tui.screens.code.comparison import Comparison
 from tui.screens.code.edit import Edit
 from tui.screens.code.overview import Overview
 from tui.screens.home import Home
@@ -58,6 +59,7 @@ OWNERS = {
     "proposal": (ProposalScreen, SvcApp),
     "merge": (Merge, SvcApp),
     "files": (Files, SvcApp),
+    "comparison": (Comparison, SvcApp),
     "workflows": (Workflows, RepoScreen, SvcApp),
     "run": (RunScreen, SvcApp),
     "security": (Security, RepoScreen, SvcApp),

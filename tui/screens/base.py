@@ -411,16 +411,17 @@ class Base(Screen[None], inherit_bindings=False):
         send: Callable[[str], None] | None = None,
         move: Callable[[int], None] | None = None,
         leave_label: str = "leave",
+        space_label: str = "on or off",
     ) -> None:
         """Open the prompt. It begins with `label`, and shows `sign` as long as nothing is typed. If `label`
         is empty, the beginning of `sign` is used as the label. Enter calls `done` with the typed text. Each
         change of the text calls `changed` with it. Esc closes the prompt and calls `on_leave`. Up and down
         move the cursor in the list `filtered`. `complete`: returns the completed text when tab is pressed.
         `answers`: for a prompt that one key answers, the keys and what they mean. `space`: called when the
-        space key is pressed. `enter`, `leave_label`: words for what enter and esc do. `question`: the
-        question that the prompt answers, shown in a frame over the screen. `send`: called with the typed text
-        when ctrl+s is pressed. `move`: called with -1 and 1 at up and down, in place of moving the cursor in
-        the list."""
+        space key is pressed. `enter`, `leave_label`, `space_label`: words for what enter, esc and space do.
+        `question`: the question that the prompt answers, shown in a frame over the screen. `send`: called
+        with the typed text when ctrl+s is pressed. `move`: called with -1 and 1 at up and down, in place of
+        moving the cursor in the list."""
         back = self.focused
 
         def left_for(then: Callable[[str], None]) -> Callable[[str], None]:
@@ -457,6 +458,7 @@ class Base(Screen[None], inherit_bindings=False):
             label,
             left_for(send) if send is not None else None,
             leave_label,
+            space_label,
         )
         self._open_prompt(prompt, question, back or self)
 

@@ -67,7 +67,13 @@ class Choose(Card):
             space=self._marks(),
             enter=self.ENTER,
             label="/",
+            space_label=self.space_label,
         )
+
+    @property
+    def space_label(self) -> str:
+        """Returns the words for what the space key does, if it types nothing."""
+        return "on or off"
 
     def _marks(self) -> Callable[[], None] | None:
         """Returns the function that is called when the user presses the space key. Returns None if a space is

@@ -14,15 +14,17 @@ from tui import contents
 from tui.branches import Standing, standings
 from tui.listed import ListedProposal
 from tui.screens.choose_beside import ChooseBeside
+from tui.screens.code.comparison import ComparedRef, Comparison
 from tui.screens.lists.glance import seal_line
 from tui.screens.repo_page import RepoPage
-from tui.text import Part, brief, safe
+from tui.text import Part, brief, cut_middle, safe
 from tui.widgets.lines import Item, heading, sequence
 
 Standings = Mapping[str, Standing]
 Numbers = Mapping[str, int]  # branch → number of its open proposal
 NO_STANDINGS: Standings = MappingProxyType({})
 NO_NUMBERS: Numbers = MappingProxyType({})
+NAME = 24  # columns of the name of a branch in the line of keys
 WHO = 12  # characters of a handle
 
 
@@ -65,6 +67,31 @@ class ChooseRef(ChooseBeside):
             rows = self._rows()
             self.listed.show(sequence(rows))
             self.fit(len(rows))
+
+    # --- comparing
+
+    @property
+    def space_label(self) -> str:
+        return f"compare with {cut_middle(safe(self._of.ref_name), NAME)}"
+
+    def _marks(self) -> Callable[[], None]:
+        return self._compare
+
+    def _compare(self) -> None:
+        """Compare the branch or tag under the cursor with the one that the repository is shown at."""
+        lines = self.listed
+        lines.ready()
+        base = next((ref for ref in self._of.refs if ref.name == self._of.ref_name), None)
+        ref = cast("Ref | None", lines.key)
+        if ref is None or base is None:
+            self.say("there are no two to compare", "warn")
+        elif ref == base:
+            self.say(f"{safe(ref.name)} is what is shown; move to another one to compare them", "warn")
+        elif ref.head is None or base.head is None:
+            self.say(f"{safe((base if ref.head else ref).name)} has no seal yet", "warn")
+        else:
+            sides = ComparedRef(base.name, base.type, base.head), ComparedRef(ref.name, ref.type, ref.head)
+            self.app.push_screen(Comparison(self._of.repo, *sides))
 
     # --- rows
 

@@ -8,6 +8,7 @@ from localstore.core.errors import UsageError
 from tui.actions import EVERYWHERE, Action, clashes, remap
 from tui.offers import OFFERS
 from tui.screens.code.code import Code
+from tui.screens.code.comparison import Comparison
 from tui.screens.code.edit_keys import EDIT_ACTIONS
 from tui.screens.code.overview import Overview
 from tui.screens.home import Home
@@ -36,6 +37,7 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "home": (Home.ACTIONS, EVERYWHERE),
     "overview": (Overview.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "code": (Code.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
+    "comparison": (Comparison.ACTIONS, EVERYWHERE),
     "edit": (EDIT_ACTIONS,),
     "issues": (Issues.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "edit a text": (Editing.ACTIONS, EVERYWHERE),

@@ -220,8 +220,9 @@ class Prompt(Input):
     `answers`: for a prompt that one key answers, the keys and what they mean. An answer can have several
     keys, of which the first one is shown. Such a prompt shows `sign` and the keys in place of a typed text.
     `space`: called at the space key, which then types nothing. `send`: called with the text at ctrl+s.
-    `enter`, `leave`: words for what enter and esc do. `label`: the words before the text. `further`: called
-    with each key that arrives after enter or esc. `passed`: called after the last of these keys.
+    `enter`, `leave`, `space_label`: words for what enter, esc and space do. `label`: the words before the
+    text. `further`: called with each key that arrives after enter or esc. `passed`: called after the last of
+    these keys.
 
     Each key is handled completely before the next one. Textual would look up the binding of a key only after
     the key has reached the app. By then later keys would be in the text."""
@@ -248,6 +249,7 @@ class Prompt(Input):
         label: str = "",
         send: Callable[[str], None] | None = None,
         leave: str = "leave",
+        space_label: str = "on or off",
     ) -> None:
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self._label = safe(label)
@@ -256,6 +258,7 @@ class Prompt(Input):
         self._done, self._cancelled, self._changed, self._complete = done, cancelled, changed, complete
         self._move, self._answers, self._space, self._enter = move, answers, space, enter
         self._further, self._passed, self._send, self._leave = further, passed, send, leave
+        self._space_label = space_label
         self._closed_by_key = False
         self._is_unanswered = False  # whether the last key was none of the answers
         self._reported = value  # the text that `changed` was called with last
@@ -277,7 +280,7 @@ class Prompt(Input):
         if self._answers:
             return [(keys.split()[0], words) for keys, words in self._answers]
         keys = [
-            ("space", "on or off"),
+            ("space", self._space_label),
             ("enter", self._enter),
             (SEND, "send all"),
             ("↑↓", "move"),
