@@ -595,15 +595,35 @@ async def test_the_palette_finds_words_in_any_order(issue: str, open_app: Open) 
         assert "/ zzzz" in text and "nothing was run" in text
 
 
+def test_printed_changes_have_the_colours_of_changes() -> None:
+    lines = ["diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -1 +1 @@", "-old", "+new", " same"]
+    lines += ["--- of SQL", "+++ i", "--- /dev/null", '+++ "b/\\303"']
+    roles = [row[0][1] for row in output.rows_of(lines, 80, False, True)]
+    assert roles == [
+        "title",
+        "title",
+        "title",
+        "accent",
+        "delete",
+        "add",
+        "text",
+        "delete",
+        "add",
+        "title",
+        "title",
+    ]
+    assert [row[0][1] for row in output.rows_of(["-L takes a number"], 80, False)] == ["text"]
+
+
 async def test_of_an_output_only_what_is_new_is_read(
     project: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, wrapped = open_app(), list[str]()
     rows_of = output.rows_of
 
-    def counted(lines: Sequence[str], width: int, failed: bool) -> list[Any]:
+    def counted(lines: Sequence[str], width: int, failed: bool, changes: bool) -> list[Any]:
         wrapped.extend(lines)
-        return rows_of(lines, width, failed)
+        return rows_of(lines, width, failed, changes)
 
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)

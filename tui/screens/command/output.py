@@ -39,6 +39,7 @@ ERROR = "svc: "
 YES = "--yes"
 USAGE = "exit 2"  # the state of a command whose line it does not understand
 READ_ON = ("Usage: ", "Read on: ")  # beginnings of lines that a message has no room for
+CHANGES = ("diff", "show", "pr diff")  # commands that print changes of files
 BY_NAME = ("repo delete", "org delete")  # commands whose question is answered with a name
 MAY_FAIL = "what needs the server may wait or fail"
 NOTHING_DONE = "nothing was done"
@@ -420,9 +421,10 @@ class Output(Over):
         made_for = inner_width(self.app.size.width), failed
         if made_for != self._made_for:
             self._made_for, self._rows, self._wrapped = made_for, [], 0
-        self._rows += _items(self._ended_lines[self._wrapped :], *made_for)
+        changes = self._command.path in CHANGES
+        self._rows += _items(self._ended_lines[self._wrapped :], *made_for, changes)
         self._wrapped = len(self._ended_lines)
-        rows = [*self._rows, *_items(self._last_lines, *made_for)]
+        rows = [*self._rows, *_items(self._last_lines, *made_for, changes)]
         sheet.show(rows)
         if self._command.runs and self._command.prints_over_time:
             sheet.go(len(sheet.rows) - 1)  # like a terminal
@@ -466,6 +468,8 @@ def _plain_lines(text: str) -> list[str]:
     return [Text.from_ansi(line).plain for line in text.splitlines()]
 
 
-def _items(lines: Sequence[str], width: int, failed: bool) -> list[Item]:
-    """Returns the rows of these lines of an output. `failed`: whether the command has failed."""
-    return [Item(None, row) for row in rows_of(lines, width, failed)]
+def _items(lines: Sequence[str], width: int, failed: bool, changes: bool) -> list[Item]:
+    """Returns the rows of these lines of an output. `failed`: whether the command has failed. `changes`:
+    whether it prints changes of files."""
+    rows = rows_of(lines, width, failed, changes)
+    return [Item(None, row, rest=row[0][1] if row[0][1] in ("add", "delete") else "text") for row in rows]
