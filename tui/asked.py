@@ -49,6 +49,7 @@ class AskedOutbox(Protocol):
 
     sending: Sending | None  # None: nothing can be changed
     entries: list[QueuedAction]  # what it holds, as of the last change
+    sent: set[str]  # ids of what this app has sent
 
     @property
     def signed_in(self) -> bool: ...

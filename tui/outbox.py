@@ -59,6 +59,7 @@ class AppOutbox:
     def __init__(self, app: AskedByOutbox, sending: Sending | None) -> None:
         self._app, self.sending = app, sending
         self.entries: list[QueuedAction] = []
+        self.sent: set[str] = set()  # ids of what this app has sent
         self._seen: object = None  # the state of the outbox when it was read last
 
     @property
@@ -214,7 +215,12 @@ class AppOutbox:
     def _say_refused(self, screen: Any, error: SvcError) -> None:
         if not screen.remains:
             return
-        if isinstance(error, SentByAnother):  # which is no fault
+        sending = self.sending
+        own = [entry for entry in self.entries if sending is not None and sending.is_own(entry)]
+        own = [entry for entry in own if entry.state != "refused"]
+        if isinstance(error, SentByAnother) and own and self._app.news.state == "offline":
+            screen.say_unreached(_say_waiting(own), waits=True)
+        elif isinstance(error, SentByAnother):  # which is no fault
             screen.say("another app or command of svc sends what waits here at this moment", "dim")
         else:
             screen.say(sentence(error), "bad")
@@ -228,6 +234,7 @@ class AppOutbox:
         waiting = [entry for entry in entries if entry.state != "refused" and sending.is_mine(entry)]
         stopped = next((report.stopped.get((entry.origin, entry.account)) for entry in waiting), None)
         answered = any(sending.is_mine(entry) for entry in (*report.sent, *report.refused))
+        self.sent.update(entry.id for entry in report.sent)
         if stopped or answered:
             self._app.news.state = "offline" if stopped else "online"
         self._show(screen, entries)
@@ -261,7 +268,7 @@ class AppOutbox:
             ]
             if effects:
                 more = f", and {len(effects) - 1} more" if len(effects) > 1 else ""
-                screen.say(effects[-1] + more, "good")
+                screen.say_effect(effects[-1] + more)
         if report.sent:
             if not waiting:
                 screen.drop_unreached()

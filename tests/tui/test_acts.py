@@ -47,13 +47,40 @@ async def test_an_issue_is_acted_on_in_its_list(issue: str, alice: Svc, open_app
         await press(pilot, "u", "t", "!", "enter")
         await sees(pilot, "Retry stalls!", "Seen", f"@{me[:12]}")
         await press(pilot, "z")
-        await sees(pilot, "no open issues", "#1: closed now")
+        await sees(pilot, "no open issues", "#1: closed now; u reopens #1")
+        await press(pilot, "u")
+        await sees(pilot, "Issues open · 1", "Retry stalls!", "#1: open now")
+        await press(pilot, "z")
+        await sees(pilot, "no open issues", "#1: closed now; u reopens #1")
         await press(pilot, "c")
         await sees(pilot, "there is nothing under the cursor")
     found = of(alice, "issue", "title,state,labels,assignees")
     assert (found["title"], found["state"]) == ("Retry stalls!", "closed")
     assert named(found["labels"], "name") == ["bug"]
     assert named(found["assignees"], "handle") == [me]
+
+
+@pytest.mark.parametrize("kind", ["issue", "pr"])
+async def test_what_was_closed_comes_back(
+    kind: str, proposal: str, alice: Svc, open_app: Open
+) -> None:
+    if kind == "issue":
+        for title in ("Second", "Third", "Fourth"):
+            assert alice("issue", "create", "-t", title).code == 0
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", *([] if kind == "issue" else ["p"]))
+        await sees(pilot, "open · 3" if kind == "issue" else "open · 1")
+        number = str(pilot.app.screen.query_one("#issues", Lines).key)
+        await press(pilot, "z")
+        await sees(pilot, f"#{number}: closed now; u reopens #{number}")
+        await press(pilot, "o")
+        await sees(pilot, f"▌⊘ #{number} " if kind == "pr" else f"▌✓ #{number} ")
+        await press(pilot, "z")
+        await sees(pilot, f"#{number}: open now; u closes #{number}")
+        await press(pilot, "u")
+        await sees(pilot, f"#{number}: closed now", f"#{number} ")
+    assert of(alice, kind, "state")["state"] == "closed" if kind == "pr" else True
 
 
 def test_the_help_names_the_command_that_the_label_stands_for(monkeypatch: pytest.MonkeyPatch) -> None:

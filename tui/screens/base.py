@@ -33,6 +33,7 @@ TWO_PANES, THREE_PANES = 100, 140  # columns from which there are as many
 FILTERED = (("escape", "clears"), ("slash", "changes"))  # keys while a filter hides rows, and what they do
 SEARCHED = (("escape", "ends the search"),)  # the same, while what a search finds is marked
 QUESTION_LINES = 8  # of the screen that a question at its bottom covers, at most
+UNDO = "u"  # takes back what the message is about
 LABEL = 44  # columns of what stands before a typed text
 FACTS_BESIDE = 180  # columns from which a list and its preview have a column of facts beside them
 
@@ -44,6 +45,13 @@ class PromptQuestion(NamedTuple):
     title: str = ""
     destroys: bool = False
     low: bool = False
+
+
+class Undo(NamedTuple):
+    """What the key in UNDO does while a message stands that says so. `words`: that, such as `reopens #6`."""
+
+    words: str
+    act: Callable[[], None]
 
 
 class Base(Screen[None], inherit_bindings=False):
@@ -69,6 +77,7 @@ class Base(Screen[None], inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__()
         self._said: Part | None = None
+        self._offered_undo: Undo | None = None  # what the message offers to take back
         self._said_unreached = False  # whether the message says that the server does not answer
         self._said_waits = False  # whether it says what waits for the server
         self._read_at = 0.0  # when the oldest part of what is shown was read, while the server is away
@@ -264,7 +273,7 @@ class Base(Screen[None], inherit_bindings=False):
         event.stop()
         if self._prompt is not None:
             return
-        self._said = None
+        self._said = self._offered_undo = None
         for action in self.svc.actions():
             for key in action.keys:
                 if spell_key(key) == event.key:
@@ -341,13 +350,19 @@ class Base(Screen[None], inherit_bindings=False):
     def do_refresh(self) -> None:
         """Ask the server again for what the screen shows."""
 
-    def say(self, text: str, role: str = "text") -> None:
+    def say(self, text: str, role: str = "text", undo: Undo | None = None) -> None:
         """Show a message beside or above the line of keys until the next key is pressed. An empty text
         removes the message. Commands of svc in the text are named as the user types them in the app, such as
-        `:login`."""
-        self._said = (safe(in_app(text)), role) if text else None
+        `:login`. `undo`: what the key in UNDO takes back if it is that next key. The message says so."""
+        offer = f"; {UNDO} {undo.words}" if undo is not None else ""
+        self._said, self._offered_undo = ((safe(in_app(text)) + offer, role) if text else None), undo
         self._said_unreached = self._said_waits = False
         self.show_frame()
+
+    def say_effect(self, text: str) -> None:
+        """Show what is so now that the user's change was sent. What the message before it offers to take back
+        can be taken back still."""
+        self.say(text, "good", self._offered_undo)
 
     def say_away(self, why: str, read_at: float | None) -> None:
         """Show that a request has failed because the server does not answer. `why`: the reason, which is
@@ -363,7 +378,7 @@ class Base(Screen[None], inherit_bindings=False):
     def say_unreached(self, text: str, *, waits: bool = False) -> None:
         """Show that the server is not reached. The message goes as soon as the server answers again.
         `waits`: the message says what waits for the server, so a failed request does not replace it."""
-        self.say(text, "warn")
+        self.say(text, "warn", self._offered_undo if waits else None)
         self._said_unreached, self._said_waits = True, waits
 
     def drop_unreached(self) -> None:
@@ -495,6 +510,10 @@ class Base(Screen[None], inherit_bindings=False):
         if back is not None:
             self.set_focus(back)
 
+    def drop_question(self) -> None:
+        """Close the open prompt, because what it asks is over."""
+        self._remove_prompt(next(iter(self.query(Lines)), None))
+
     def write(
         self,
         sign: str,
@@ -592,9 +611,15 @@ class Base(Screen[None], inherit_bindings=False):
             return
         if isinstance(self.focused, Prompt):
             return
+        undo, self._offered_undo = self._offered_undo, None
         if self._said is not None:
             self._said, self._said_unreached, self._said_waits = None, False, False
             self.show_frame()
+        if undo is not None and event.key == UNDO:
+            undo.act()
+            event.stop()
+            event.prevent_default()
+            return
         if self.svc.press(event.key) or (event.character and self.svc.press(event.character)):
             event.stop()
             event.prevent_default()

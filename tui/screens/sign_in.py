@@ -19,7 +19,7 @@ from svc.http.checked import argument
 from svc.http.origin import is_loopback, parse_origin
 from tui.actions import Action, spell_key
 from tui.client import sentence
-from tui.screens.base import PromptQuestion
+from tui.screens.base import PromptQuestion, Undo
 from tui.screens.card import Card
 from tui.screens.code.clipboard import copy
 from tui.text import Part, fold, safe
@@ -126,7 +126,7 @@ class SignIn(Card):
         way = WAYS.get(str(self._at)) if self._asking or self._doing else None
         return ((" Sign in" + (f" · {way.name}" if way is not None else ""), "title"),)
 
-    def say(self, text: str, role: str = "text") -> None:
+    def say(self, text: str, role: str = "text", undo: Undo | None = None) -> None:
         """Show a message in the card, until there is another one or the user begins something."""
         self._told = (safe(in_app(text)), role) if text else None
         self.paint()

@@ -174,10 +174,11 @@ class Acts(Mixed):
             now = self._state_of_one(about, item.state)
             state, doing = ("open", "opening") if now == "closed" else ("closed", "closing")
             self.patch_one(about, state=state)
-            self.state_changed(f"{doing} #{about.number} {safe(item.title)}")
+            self.state_changed(about, state, f"{doing} #{about.number} {safe(item.title)}")
 
-    def state_changed(self, words: str) -> None:
-        """Called when the user closes or reopens an issue or a proposal. `words`: a text that names it."""
+    def state_changed(self, about: About, state: str, words: str) -> None:
+        """Called when the user closes or reopens an issue or a proposal. `state`: the state that it gets.
+        `words`: a text that says so and names it."""
 
     def do_title(self) -> None:
         about, item = self._read()

@@ -19,7 +19,7 @@ from tui.counted import ItemCount, count_open_issues, count_open_proposals
 from tui.filters import STATES, WORDS, Filter, Kind, complete, parse
 from tui.listed import ListedIssue, ListedProposal
 from tui.reads import Read
-from tui.screens.base import TWO_PANES
+from tui.screens.base import TWO_PANES, Undo
 from tui.screens.proposal.words import counts_beside, state_of, waits_for
 from tui.screens.split import SPLIT_ACTIONS, Split
 from tui.screens.talk.acts import DRAFTED, About, Acts, Noun, has_draft, waiting_part
@@ -126,6 +126,8 @@ class Issues(Split, Acts):
         self._totals: dict[tuple[Kind, str], int] = {}  # how many there are without a filter, by state
         self._others: tuple[Kind, ItemCount] = ("proposals", ItemCount())  # those that `p` lists
         self._awaits = "", 0  # the title of what the user has made, and the greatest number before it
+        self._last_closed: tuple[Kind, int] | None = None  # what the user has closed last
+        self._goes_to: int | None = None  # the number to which the cursor goes once the list is read
         # The number under the cursor, the list, and the row, which is searched for once.
         self._under: tuple[Hashable | None, object, ListedIssue | ListedProposal | None] = (None, (), None)
 
@@ -243,7 +245,11 @@ class Issues(Split, Acts):
         rows = LazyRows[ListedIssue | ListedProposal](
             listed, self._row, lambda item: item.number, text, last=queued_rows(queued)
         )
-        self.query_one("#issues", Lines).show(rows, self._new_one())
+        goes_to = self._goes_to if self._found_by is self._filter else None
+        if goes_to is not None:
+            self._goes_to = None
+        found = goes_to is not None and any(item.number == goes_to for item in listed)
+        self.query_one("#issues", Lines).show(rows, goes_to if found else self._new_one())
         self.rest()
 
     def expect_new(self, noun: str, name: str) -> None:
@@ -320,8 +326,18 @@ class Issues(Split, Acts):
             return None if self._kind == "issues" else ""
         return str(total or "")
 
-    def state_changed(self, words: str) -> None:
-        self.front.say(words, "dim")  # its row may leave the list
+    def state_changed(self, about: About, state: str, words: str) -> None:
+        """Its row may leave the list, so the message offers to take it back."""
+        closes, number = state == "closed", about.number
+        self._last_closed = (self._kind, number) if closes else None
+
+        def take_back() -> None:
+            self._last_closed = None if closes else (self._kind, number)
+            self.patch_one(about, state="open" if closes else "closed")
+            self.front.say(f"{'opening' if closes else 'closing'} #{number} again", "dim")
+
+        undo = Undo(f"{'reopens' if closes else 'closes'} #{number}", take_back)
+        self.front.say(words, "dim", undo)
 
     def preview_of(self, key: Hashable) -> None:
         kind = "issue" if self._kind == "issues" else "proposal"
@@ -417,6 +433,8 @@ class Issues(Split, Acts):
         states = STATES[self._kind]
         state = states[(states.index(self._filter.query.state) + 1) % len(states)]
         self._filter = parse(self._kind, f"{self._filter.typed} state:{state}")
+        if self._last_closed is not None and self._last_closed[0] == self._kind and state != "open":
+            self._goes_to = self._last_closed[1]
         self.do_refresh()
 
     # --- the filter
