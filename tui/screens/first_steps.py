@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localstore.core.errors import ServerUnreachable, Unauthorized
-from tui.text import Part, fold
+from tui.text import Part, fold, safe
 from tui.wording import UNSEEN
 
 KEY = 10  # columns of a key
@@ -42,6 +42,20 @@ def steps(
             names = [key, *[""] * (len(lines) - 1)]
             rows += [((f"  {name:<{KEY}}", "accent"), *line) for name, line in zip(names, lines, strict=True)]
     return rows
+
+
+def first_seal(name: str) -> list[tuple[Part, ...]]:
+    """Returns rows that say how files are sealed for the first time in the repository `name`."""
+    return [
+        (("Nothing is sealed here yet.", "title"),),
+        (("", "text"),),
+        (("In a folder with your files:", "text"),),
+        (("", "text"),),
+        (("  svc repo init ", "accent"), (safe(name), "accent")),
+        (('  svc push -m "First seal"', "accent"),),
+        (("", "text"),),
+        (("What is pushed is shown here at once. ", "dim"), (":", "accent"), (" runs a command.", "dim")),
+    ]
 
 
 def missing(error: BaseException, width: int) -> list[tuple[Part, ...]]:

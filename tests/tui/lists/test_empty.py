@@ -56,6 +56,20 @@ async def test_an_empty_account(alice: Svc, open_app: Open, size: tuple[int, int
         assert "w go to a repository" in text.splitlines()[-1] and "x done" not in text
 
 
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_repository_without_a_seal(
+    alice: Svc, open_app: Open, size: tuple[int, int]
+) -> None:
+    assert alice("repo", "create", "empty").code == 0
+    steps = ("Nothing is sealed here yet.", "/empty", 'svc push -m "First seal"')
+    async with open_app().run_test(size=size) as pilot:
+        await settle(pilot)
+        if size[0] >= 100:
+            await sees(pilot, *steps)
+        await press(pilot, "enter", "1")
+        await sees(pilot, "1 branch", *steps, *(["─ first steps ─"] if size[0] >= 100 else []))
+
+
 async def test_keys_about_a_row_are_offered_once_there_is_one(
     project: str, alice: Svc, open_app: Open
 ) -> None:

@@ -35,6 +35,7 @@ from tui.screens.code.pictured import Pictured
 from tui.screens.code.replay import Replay
 from tui.screens.code.words import SEARCH
 from tui.screens.facts import Facts
+from tui.screens.first_steps import first_seal
 from tui.screens.split import REST
 from tui.text import Part, fit, fold, safe
 from tui.texts import Texts, is_markdown, item, linked_path
@@ -366,22 +367,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
 
     def _show_first_steps(self) -> None:
         """Show how to seal files here for the first time."""
-        file, name = self.query_one("#file", Lines), safe(self.of.repo.full_name)
-        rows: list[tuple[Part, ...]] = [
-            (),
-            ((" Nothing is sealed here yet.", "title"),),
-            (),
-            ((" In a folder with your files:", "text"),),
-            (),
-            (("   svc repo init ", "accent"), (name, "accent")),
-            (('   svc push -m "First seal"', "accent"),),
-            (),
-            (
-                (" What is pushed is shown here at once. ", "dim"),
-                (":", "accent"),
-                (" runs a command.", "dim"),
-            ),
-        ]
+        file = self.query_one("#file", Lines)
+        rows = [(), *(((" ", "text"), *row) for row in first_seal(self.of.repo.full_name))]
         file.show(sequence([Item(None, row) for row in rows]))
         self._head(f"{safe(self.of.ref_name)} · no seal yet", "")
 

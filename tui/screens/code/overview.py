@@ -24,6 +24,7 @@ from tui.screens.base import THREE_PANES, TWO_PANES
 from tui.screens.code.clipboard import copy
 from tui.screens.code.words import SEARCH, counts, describe_listing
 from tui.screens.facts import FACTS, FRAME, Facts, beside_facts, facts_width, frame, wrap_facts
+from tui.screens.first_steps import first_seal
 from tui.screens.proposal.words import checks_of, sign_of_check
 from tui.screens.view import View
 from tui.text import Part, ago, cut_middle, fold, safe
@@ -156,8 +157,13 @@ class Overview(View):
         self._listing = listings[0] if listings else None
         self.paint()
 
+    @property
+    def _is_empty(self) -> bool:
+        """Whether nothing is sealed on the branch yet."""
+        return self.of.read and self.of.seal is None
+
     def say_unread(self, text: str) -> None:
-        if not self._text and self._lines is not NO_README:
+        if not self._is_empty and not self._text and self._lines is not NO_README:
             self._path, self._lines, self._is_unread = "", (((safe(text), "dim"),),), True
             self._fold()
 
@@ -165,6 +171,10 @@ class Overview(View):
         repo, seal = self.of.repo, self.of.seal
         self.paint()
         if seal is None:
+            if self._is_empty:
+                self._text, self._path, self._is_unread = "", "", True
+                self._lines = first_seal(repo.full_name)
+                self._fold()
             return
         self.svc.load(contents.seal(repo.id, seal), self._paint_seal)
         self.svc.load(contents.tree(repo.id, seal), self._paint_tree)
@@ -284,7 +294,12 @@ class Overview(View):
         """Draw the frames of the README and of the facts. The one with the focus is bright."""
         facts, readme = self.query_one("#facts", Facts), self.query_one("#overview", Lines)
         facts.styles.width = self._facts_width
-        frame(readme, safe(self._path), not facts.has_focus, self._has_facts)
+        frame(
+            readme,
+            "first steps" if self._is_empty else safe(self._path),
+            not facts.has_focus,
+            self._has_facts,
+        )
         frame(facts, "facts", facts.has_focus, self._has_facts)
         self._say_more()
 
@@ -416,9 +431,8 @@ class Overview(View):
             who = f"@{safe(seal.provenance.who.handle or '?')} {ago(seal.created_at, self.svc.clock())}"
             newest: tuple[Part, ...] = ((seal.id[:8], "link"), (f" «{safe(message)}» ", "text"))
             return Fact("newest seal", (newest, ((who, "dim"),)), "seal")
-        if self.of.seal is None and self.of.read:
-            how = "nothing is sealed yet; in a folder: svc repo init, svc push -m MESSAGE"
-            return Fact("newest seal", (((how, "dim"),),))
+        if self._is_empty:
+            return Fact("newest seal", ((("nothing is sealed yet", "dim"),),))
         return Fact("newest seal", ())
 
     # --- what leads on

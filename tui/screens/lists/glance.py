@@ -13,7 +13,7 @@ from tui import contents, reads
 from tui.reads import Read
 from tui.screens.code.overview import READMES
 from tui.screens.facts import fact_rows
-from tui.screens.first_steps import missing
+from tui.screens.first_steps import first_seal, missing
 from tui.screens.proposal.words import checks_of, sign_of_check
 from tui.text import Part, ago, brief, fold, safe
 from tui.texts import beginning, is_markdown
@@ -61,6 +61,7 @@ class Glance:
         self._given_facts = facts
         self._repo: Repo | None = None
         self._seals: list[SealSummary] = []
+        self._is_empty = False  # whether nothing is sealed on its default branch yet
         self._checks: SealChecks | None = None
         self._readme: Blob | None = None
 
@@ -93,9 +94,12 @@ class Glance:
             self._load(contents.recent(self._repo_id, repo.default_branch), self._paint_seals)
 
     def _paint_seals(self, seals: list[SealSummary], at: float) -> None:
+        if not seals and not self._is_empty:
+            self._is_empty = True
+            self._paint()
         if not seals or seals == self._seals:
             return
-        self._seals = seals
+        self._seals, self._is_empty = seals, False
         self._paint()
         self._load(contents.tree(self._repo_id, seals[0].id), self._paint_tree)
         self._load(contents.seal_checks(self._repo_id, seals[0].id), self._paint_checks)
@@ -122,6 +126,8 @@ class Glance:
             return
         now, width = panes.front.svc.clock(), panes.preview_width
         rows: list[Row | Line] = [*self._first, *_head(repo, width)]
+        if self._is_empty:
+            rows += [(("", "text"),), *first_seal(repo.full_name)]
         if panes.facts_shown:
             rows += self._readme_rows(width)
             facts = [*self._given_facts, *self._facts(repo, now)]
