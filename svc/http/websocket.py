@@ -140,8 +140,8 @@ class WebSocket:
         earlier is left to return."""
         if self._protocol.state is not OPEN:
             closed = self._protocol.close_rcvd
-            why = f" ({closed.code} {terminal_safe(closed.reason[:200])})" if closed else ""
-            raise self._lost_error(f"was closed by the server{why}")
+            why = terminal_safe(closed.reason[:200]) if closed else ""
+            raise self._lost_error(f"was closed by the server{f' ({why})' if why else ''}")
 
     def _beat(self, now: float) -> None:
         """Send a ping if it is due. Raises ServerUnreachable if the last ping was not answered in time."""
