@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from localstore.core.errors import ServerUnreachable
+from localstore.folder.lock import hold_lock
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import NOWHERE, issue, waiting
 from tui.app import SvcApp
 from tui.reads import Read
+from tui.screens.command.output import Command
 
 __all__ = ["issue", "project"]
 Open = Callable[..., SvcApp]
@@ -125,3 +129,67 @@ async def test_a_dropped_comment_becomes_the_draft_again(issue: str, alice: Svc,
         await press(pilot, "escape")
         await sees(pilot, "✎ draft", "c go on writing")
     assert waiting(alice) == []
+
+
+async def test_a_command_reaches_no_server(
+    issue: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(command: Command, app: SvcApp, width: int) -> None:
+        why = "svc: cannot reach http://127.0.0.1:9 ([Errno 111] Connection refused); check the address"
+        app.later(lambda: command._tell(why, ("exit 7", "bad")))
+
+    monkeypatch.setattr(Command, "_run", fail)
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "#1", "Retry stalls", "● live")
+    async with open_app(NOWHERE).run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2")
+        await sees(pilot, "shown as read")
+        await press(pilot, ":", *"issue list", "enter")
+        await sees(
+            pilot, "issue list could not ask the server: cannot reach 127.0.0.1:9 (", "; 3 shows what was"
+        )
+        await press(pilot, "3")
+        await sees(pilot, "Retry stalls")
+
+
+async def test_files_were_never_read(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:  # which previews nothing
+        await sees(pilot, project, "● live")
+    async with open_app(NOWHERE).run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2")
+        text = await sees(pilot, "○ offline", "never read on this machine")
+        assert "no files" not in text
+
+
+async def test_offline_nobody_is_said_to_send_what_waits(issue: str, open_app: Open) -> None:
+    """Another app of the account tries to send it at this moment, and cannot either."""
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "#1", "Retry stalls", "● live")
+    async with open_app(NOWHERE).run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "○ offline", "Retry stalls")
+        with hold_lock(Path(os.environ["SVC_HOME"]) / "outbox.lock", "svc queue"):
+            await press(pilot, "z")
+            await sees(pilot, "close #1 waits here until the server answers; s lists")
+
+
+async def test_a_question_about_what_was_sent_meanwhile_is_closed(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("issue", "close", "1", "--queue").code == 0
+    lock = Path(os.environ["SVC_HOME"]) / "outbox.lock"
+    with hold_lock(lock, "svc queue"):
+        async with open_app().run_test(size=(120, 30)) as pilot:
+            await settle(pilot)
+            await press(pilot, "s", "G", "x")
+            await sees(pilot, "Drop «close #1» without sending it?")
+            pilot.app.outbox.drop(pilot.app.outbox.entries[0])  # type: ignore[attr-defined]
+            text = await sees(pilot, "«close #1» waits here no more", "nothing waits")
+            assert "Drop «" not in text and "? keys here" in text

@@ -13,6 +13,7 @@ from tui import contents
 from tui.screens.code.live import Live, who_is_in
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
+from tui.wording import UNSEEN
 
 if TYPE_CHECKING:
     from tui.screens.repo_page import RepoPage
@@ -46,7 +47,11 @@ class FolderTree(Live):
         repo, seal = self.of.repo, self.of.seal
         self._rests_no_more()
         if seal is None:
-            self.query_one("#tree", Lines).show(())
+            tree = self.query_one("#tree", Lines)
+            tree.show(())
+            if not self.of.read:
+                tree.is_unread = self.svc.news.state == "offline"
+                tree.waiting = UNSEEN if tree.is_unread else "asking the server"
             return
         if folder != self.folder:
             self._unfolded.clear()

@@ -25,6 +25,7 @@ from tui.widgets.frame import YES_OR_NO
 from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Item, Lines
 from tui.widgets.sheet import Sheet
+from tui.wording import is_unreached, reason_unreached
 
 if TYPE_CHECKING:
     from tui.asked import AskedApp
@@ -41,6 +42,15 @@ USAGE = "exit 2"  # the state of a command whose line it does not understand
 READ_ON = ("Usage: ", "Read on: ")  # beginnings of lines that a message has no room for
 CHANGES = ("diff", "show", "pr diff")  # commands that print changes of files
 BY_NAME = ("repo delete", "org delete")  # commands whose question is answered with a name
+# Commands → the key of the tab that shows the same.
+READ_BY_TABS = {
+    "repo view": "1",
+    **dict.fromkeys(("issue list", "issue status", "pr list", "pr status"), "3"),
+    "repo run list": "4",
+    "repo release list": "5",
+    "advisories": "6",
+    "repo protect list": "8",
+}
 MAY_FAIL = "what needs the server may wait or fail"
 NOTHING_DONE = "nothing was done"
 
@@ -223,7 +233,7 @@ def run_here(
         if words is None:
             _open_output(app, screen, command, opened)
         if not opened:
-            _say_in_front(app, screen, words or command.summary, succeeded)
+            _say_in_front(app, screen, command, words or command.summary, succeeded)
         _renew(screen)
 
     def late() -> None:
@@ -256,12 +266,28 @@ def _may_mend(command: Command, screen: Base) -> bool:
     return bool(command.fault) and screen.in_front and screen.is_idle
 
 
-def _say_in_front(app: AskedApp, screen: Base, words: str, succeeded: bool) -> None:
+def _say_in_front(app: AskedApp, screen: Base, command: Command, words: str, succeeded: bool) -> None:
     """Say the answer of a command on the screen from which it was run or, if another one is in front, on
     that."""
     front = screen if screen.in_front else app.screen
-    if isinstance(front, Base):
+    if not isinstance(front, Base):
+        return
+    if not succeeded and is_unreached(words):
+        front.say_unreached(_unreached(command, front, words), waits=True)
+    else:
         front.say(words, "text" if succeeded else "bad")
+
+
+def _unreached(command: Command, front: Base, words: str) -> str:
+    """Returns a sentence about a command that could not ask the server. If it lists what a tab of the shown
+    repository also lists, the sentence names the key of that tab, because it shows what was read before."""
+    said = f"{command.path} could not ask the server: {reason_unreached(words)}"
+    key, repo = READ_BY_TABS.get(command.path, ""), front.subject()[0]
+    named = command.values.get("repo") or command.values.get("repository")
+    if repo is None or (named and named != repo.full_name):
+        return said
+    works = any(key in action.keys for action in front.svc.actions())
+    return f"{said}; {key} shows what was read here" if works else said
 
 
 def _renew(screen: Base) -> None:
