@@ -71,6 +71,15 @@ def ago_seconds(at: float, now: float) -> str:
     return ago(datetime.fromtimestamp(at, UTC).isoformat(), now)
 
 
+def lasting(text: str, now: float) -> str:
+    """Returns how long something is so since an RFC 3339 time, such as `for 2 h`. What has just begun is so
+    `for less than a minute`, and after a month it is `since 2026-05-12`."""
+    words = ago(text, now)
+    if words == "just now":
+        return "for less than a minute"
+    return f"for {words.removesuffix(' ago')}" if words.endswith(" ago") else f"since {words}"
+
+
 def brief(text: str, now: float) -> str:
     """Returns an RFC 3339 time as an age in short form, such as `2h`, `23m` or `now`, for narrow rows."""
     words = ago(text, now).removesuffix(" ago").replace("just now", "now")

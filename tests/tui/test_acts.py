@@ -61,9 +61,7 @@ async def test_an_issue_is_acted_on_in_its_list(issue: str, alice: Svc, open_app
 
 
 @pytest.mark.parametrize("kind", ["issue", "pr"])
-async def test_what_was_closed_comes_back(
-    kind: str, proposal: str, alice: Svc, open_app: Open
-) -> None:
+async def test_what_was_closed_comes_back(kind: str, proposal: str, alice: Svc, open_app: Open) -> None:
     if kind == "issue":
         for title in ("Second", "Third", "Fourth"):
             assert alice("issue", "create", "-t", title).code == 0

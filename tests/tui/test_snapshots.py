@@ -40,7 +40,7 @@ STOPS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "security": (("enter", "6"), "Protection rules", "Protection rules"),
     "insights": (("enter", "7"), "Dependents", "Dependents"),
     "inbox": (("i",), "nothing new", "nothing new"),
-    "sync": (("s",), "nothing waits", "none watched"),
+    "sync": (("s",), "nothing waits", "none is watched"),
     "machine": (("M",), "needs bob/pictures", "needs bob/pictures"),
 }
 BODY = "## Why\n\nIt **hangs**, `so` it does:\n\n- [x] one\n\n```\ncode\n```\n\nsee #2"

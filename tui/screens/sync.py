@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 
 from localstore.agent.talk import Folder, PersonOnBranch
+from localstore.core.words import count
 from localstore.outbox import QueuedAction
 from svc.agent.invoke.sync import SyncStatus
 from svc.flows.outbox.actions import describe_action, text_of
@@ -15,8 +16,8 @@ from tui.blocks import Block, lay_blocks
 from tui.client import sentence
 from tui.drafts import name_draft
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
-from tui.text import Part, ago, brief, fold, fold_after, safe
-from tui.widgets.frame import LIGHTS
+from tui.text import Part, ago, brief, fold, fold_after, lasting, safe
+from tui.widgets.frame import LIGHTS, Prompt
 from tui.widgets.lines import Item, heading, sequence
 from tui.wording import in_app
 
@@ -25,7 +26,7 @@ EVERY = 2.0  # seconds between two questions to the agent, while this screen is 
 Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
 NAME = 10  # columns of the name of a fact
-SIGN, LISTED = 12, 8  # columns of a light with its word; rows of a list in the preview
+SIGN = 12  # columns of a light with its word
 MEANINGS = {
     "live": "changes of others come by themselves, yours are sent at once",
     "online": "the server answers; its events do not come yet",
@@ -42,7 +43,7 @@ class Sync(SplitScreen):
     ACTIONS = (
         Action("retry", ("u",), "send now", "svc queue retry", footer=True),
         Action("drop", ("x",), "drop", "svc queue drop {id}", "item", footer=True),
-        Action("pause", ("z",), "pause, go on", "svc invoke sync_pause", "item", footer=True),
+        Action("pause", ("z",), "pause, go on", "", "item", footer=True),
         *SPLIT_ACTIONS,
     )
 
@@ -50,6 +51,8 @@ class Sync(SplitScreen):
         super().__init__()
         self._folders: list[Folder] = []
         self._painted = False
+        # The question whether a queued action is dropped, the id of the action, and its words.
+        self._dropping: tuple[Prompt | None, str, str] = (None, "", "")
 
     def title_parts(self) -> Sequence[Part]:
         return ((" Sync", "title"), (f"  {safe(self.svc.client.origin)}", "dim"))
@@ -137,13 +140,20 @@ class Sync(SplitScreen):
 
     def queue_changed(self) -> None:
         self.paint()
+        prompt, id, words = self._dropping
+        outbox = self.svc.outbox
+        if prompt is None or self._prompt is not prompt or any(entry.id == id for entry in outbox.entries):
+            return
+        self.drop_question()
+        over = "was sent" if id in outbox.sent else "waits here no more: it was sent, or dropped elsewhere"
+        self.say(f"«{words}» {over}", "dim")
 
     def paint(self) -> None:
         self._painted = True
         now = self.svc.clock()
         entries = self.svc.outbox.entries
         waiting = [entry for entry in entries if entry.state != "refused"]
-        since = f"since {ago(self.svc.news.since, now)}"
+        since = lasting(self.svc.news.since, now)
         rows = [
             heading("Connection"),
             Item("connection", (("  ", "text"), *LIGHTS[self.svc.news.state]), ((f"{since} ", "dim"),)),
@@ -179,11 +189,11 @@ class Sync(SplitScreen):
             self.show_preview(key, "connection", self._connection_rows())
 
     def _connection_rows(self) -> list[Line]:
-        """Returns rows about the connection: its state and what that means, the server, the account, and the
-        waiting actions."""
+        """Returns rows about the connection: its state and what that means, the server, and the account. The
+        list beside it has the folders and the queue."""
         news, now, width = self.svc.news, self.svc.clock(), self.preview_width
         rows: list[Line] = [
-            (*LIGHTS[news.state], (f"  since {ago(news.since, now)}", "dim")),
+            (*LIGHTS[news.state], (f"  {lasting(news.since, now)}", "dim")),
             *fold([(MEANINGS.get(news.state, ""), "text")], width),
             *(fold([(safe(news.reason), "warn")], width) if news.state == "offline" and news.reason else ()),
             BLANK,
@@ -191,24 +201,15 @@ class Sync(SplitScreen):
         blocks = [
             Block("Connection", lambda wide: self._connection_facts()),
             Block("Next", self._help_rows),
-            Block("Folders", self._folders_in_short, str(len(self._folders) or "")),
-            Block("Queue", self._queue_in_short, str(len(self.svc.outbox.entries) or "")),
             Block("The lights", self._legend),
         ]
         return [*rows, *lay_blocks(blocks, width)]
 
     def _connection_facts(self) -> list[Line]:
         client = self.svc.client
-        entries = self.svc.outbox.entries
-        refused = sum(entry.state == "refused" for entry in entries)
         return [
             _fact("server", client.origin),
             _fact("account", f"@{client.account}" if client.account else "not signed in"),
-            _fact(
-                "queue",
-                f"{len(entries) - refused} waiting, {refused} refused" if entries else "nothing waits",
-            ),
-            _fact("folders", f"{len(self._folders)} watched" if self._folders else "none watched"),
         ]
 
     def _help_rows(self, width: int) -> list[Line]:
@@ -223,21 +224,6 @@ class Sync(SplitScreen):
         for key, words in helps:
             rows += fold_after([(key, "accent")], [(words, "dim")], width)
         return rows
-
-    def _folders_in_short(self, width: int) -> list[Line]:
-        """Returns rows about the watched folders: the repository and branch of each, and who is on the
-        branch."""
-        rows: list[Line] = []
-        for folder in self._folders:
-            rows.append((*LIGHTS[folder.light], (f"  {safe(folder.repo)} {safe(folder.branch)}", "text")))
-            rows += [
-                (("  ", "text"), *row) for row in fold([(safe(folder.folder), "dim")], max(8, width - 2))
-            ]
-            rows += map(_person, folder.people)
-        return rows
-
-    def _queue_in_short(self, width: int) -> list[Line]:
-        return [self._row(entry).left for entry in self.svc.outbox.entries[:LISTED]]
 
     def _legend(self, width: int) -> list[Line]:
         """Returns rows that say what each state of the connection means. The present state is marked."""
@@ -286,13 +272,13 @@ class Sync(SplitScreen):
         who is on its branch."""
         since = datetime.fromtimestamp(folder.since, UTC).isoformat()
         rows: list[Line] = [
-            (*LIGHTS[folder.light], (f"  since {ago(since, self.svc.clock())}", "dim")),
+            (*LIGHTS[folder.light], (f"  {lasting(since, self.svc.clock())}", "dim")),
             *(fold([(safe(folder.why), "warn")], self.preview_width) if folder.why else []),
             BLANK,
             _fact("folder", folder.folder),
             _fact("repo", folder.repo, "accent"),
             _fact("branch", folder.branch),
-            _fact("waiting", f"{folder.queued} edits" if folder.queued else "nothing"),
+            _fact("waiting", count(folder.queued, "edit") if folder.queued else "nothing"),
             _fact("state", "paused" if folder.paused else "follows its branch"),
             BLANK,
             (("People ", "title"), (str(len(folder.people)), "dim")),
@@ -378,6 +364,7 @@ class Sync(SplitScreen):
             self.say(f"dropped: {words}{note}")
 
         self.confirm(f"Drop «{words}» without sending it?", drop, destroys=True)
+        self._dropping = self._prompt, entry.id, words
 
     def _keep_text(self, entry: QueuedAction) -> bool:
         """Make the text of a comment that is dropped the draft of its issue or proposal again, unless there

@@ -248,8 +248,8 @@ async def test_sync_shows_what_waits_and_why_it_was_refused(project: str, alice:
     async with open_app().run_test(size=(120, 30)) as pilot:
         await sees(pilot, "● live")
         await press(pilot, "s")
-        await sees(pilot, "─ connection ─", "server    http", "none watched")
-        await sees(pilot, "0 waiting, 1 refused", "✗ refused", "The lights", "● live ")
+        await sees(pilot, "─ connection ─", "server    http", "none is watched")
+        await sees(pilot, "✗ refused", "The lights", "● live ")
         await press(pilot, "z")
         await sees(pilot, "put the cursor on a watched folder; z pauses it, Z zooms")
         await press(pilot, "G")

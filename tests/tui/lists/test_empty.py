@@ -57,9 +57,7 @@ async def test_an_empty_account(alice: Svc, open_app: Open, size: tuple[int, int
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_a_repository_without_a_seal(
-    alice: Svc, open_app: Open, size: tuple[int, int]
-) -> None:
+async def test_a_repository_without_a_seal(alice: Svc, open_app: Open, size: tuple[int, int]) -> None:
     assert alice("repo", "create", "empty").code == 0
     steps = ("Nothing is sealed here yet.", "/empty", 'svc push -m "First seal"')
     async with open_app().run_test(size=size) as pilot:
