@@ -9,6 +9,7 @@ it: in a separate process that answers with an ApiResponse."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -28,7 +29,9 @@ NOWHERE: Values = MappingProxyType({})
 
 class Parameter(NamedTuple):
     """A parameter of a command. `spelled`: the names of an option, such as --label, or () for an argument.
-    `many`: the parameter takes several words. `flag`: it is an option without a value."""
+    `many`: the parameter takes several words. `flag`: it is an option without a value.
+    `refs`: the kinds of refs that it takes the name of, such as branch. `asked`: what a form calls it, if the
+    form asks for less than a command line can have there."""
 
     name: str
     help: str = ""
@@ -37,11 +40,20 @@ class Parameter(NamedTuple):
     flag: bool = False
     spelled: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    refs: frozenset[str] = frozenset()
+    asked: str = ""
 
 
 REPO = Parameter("repo", "the repository, OWNER/NAME", spelled=("--repo", "-R"))
 # First words of commands that are about one repository.
 OF_A_REPO = frozenset({"issue", "pr", "label", "repo", "log", "show", "blame", "grep"})
+# Words of commands that end or remove something.
+ENDS = frozenset(
+    (
+        *("archive", "cancel", "clear", "close", "decline", "delete", "disable", "drop"),
+        *("leave", "logout", "remove", "revoke", "rm", "stop", "transfer", "uninstall"),
+    )
+)
 SEAL = "seal"
 # Parameters that screens know by name.
 SHOWN = frozenset({"run", "version", "advisory", "report", "webhook", "model"})
@@ -108,6 +120,11 @@ class Commands:
             if path in self.summaries:
                 return path
         return ""
+
+
+def ends_something(path: str) -> bool:
+    """Returns whether a command ends or removes something, such as `issue close`."""
+    return not ENDS.isdisjoint(re.split("[ -]", path)[1:])
 
 
 def parse_values(fields: Sequence[Parameter], words: Sequence[str]) -> dict[str, str] | None:

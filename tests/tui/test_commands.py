@@ -15,7 +15,7 @@ from svc.cmd.frame.catalogue import NOT_INSIDE
 from svc.cmd.frame.table import COMMANDS
 from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
-from tests.tui.proposal.test_proposals import seen
+from tests.tui.proposal.test_proposals import proposal, seen
 from tests.tui.settings.test_settings import said
 from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import issue
@@ -28,7 +28,7 @@ from tui.screens.command.palette import Palette
 from tui.widgets.lines import Lines
 from tui.widgets.sheet import Sheet
 
-__all__ = ["issue", "project"]
+__all__ = ["issue", "project", "proposal"]
 Open = Callable[..., SvcApp]
 
 
@@ -101,6 +101,55 @@ async def test_a_command_line_is_completed_and_filled_in(issue: str, alice: Svc,
         await sees(pilot, "Commented on #1", "○ open", "Typed")  # said where it was typed
 
 
+async def test_tab_completes_what_all_have_in_common_before_it_takes_one(issue: str, open_app: Open) -> None:
+    """A command that closes or removes something is not the first of equals."""
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "colon", *"iss", "tab")
+        text = await sees(pilot, ": svc issue ")
+        assert ": svc issue c" not in text
+        assert "▌issue close" not in text
+        await press(pilot, *"c")
+        await sees(pilot, "▌issue comment", ": svc issue c")
+        await press(pilot, "tab")
+        await sees(pilot, ": svc issue comment ")
+        await press(pilot, "ctrl+u", *"iss", "down", "up", "tab")
+        await sees(pilot, ": svc issue ")
+        await press(pilot, "ctrl+u", *"issue c", "down", "tab")
+        await sees(pilot, ": svc issue create ")
+
+
+async def test_branches_of_the_repository_complete_also_after_the_dots(
+    proposal: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that no command has listed on this machine."""
+    monkeypatch.setattr("svc.flows.place.known_refs.recall", lambda *of: {})
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "colon", *"log ma")
+        await sees(pilot, "▌main ", "branch")
+        await press(pilot, "tab", "backspace", *"..")
+        await sees(pilot, "▌main..", ": svc log main..")
+        await press(pilot, *"to")
+        await sees(pilot, "▌main..topic ")
+        await press(pilot, "ctrl+u", *"log main...to", "tab")
+        await sees(pilot, ": svc log main...topic ")
+
+
+async def test_a_form_asks_for_a_name_and_not_for_the_words_of_a_shell(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "colon", *"repo rename", "enter")
+        text = await sees(pilot, "▌NEW NAME", "* What it is called from now on")
+        assert "WORDS" not in text and "-R" not in text
+        await press(pilot, "enter", *"renamed", "enter")
+        await sees(pilot, "▌run  svc repo rename", "renamed")
+        await press(pilot, "escape", "colon", *"repo visibility", "enter")
+        await sees(pilot, "▌VISIBILITY", "* Who may read it")
+        await press(pilot, "enter")
+        await sees(pilot, "public", "private")
+
+
 async def test_up_brings_back_the_lines_that_were_run(issue: str, open_app: Open) -> None:
     async with open_app().run_test(size=(100, 24)) as pilot:
         await settle(pilot)
@@ -158,7 +207,7 @@ async def test_wrong_words_leave_the_line_as_it_was_typed(issue: str, open_app: 
             await sees(pilot, f": svc {line} ", *says, "enter run")
             await press(pilot, "escape")
         await press(pilot, "colon", *"protect", "enter")
-        await sees(pilot, ": svc repo protect clear ", "that is no command yet; enter runs this one")
+        await sees(pilot, ": svc repo protect list ", "that is no command yet; enter runs this one")
 
 
 async def test_a_short_answer_is_said_in_place(issue: str, alice: Svc, open_app: Open) -> None:

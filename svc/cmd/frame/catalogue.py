@@ -27,6 +27,12 @@ NOT_INSIDE = {
     "auth device pair": "svc auth device pair shows digits and waits for an answer: run it in a shell",
 }
 """Commands that make no sense inside the app, each with the reason and what does the same."""
+ASKED = {
+    "repo rename words": ("new name", "What it is called from now on", ()),
+    "repo visibility words": ("visibility", "Who may read it", ("public", "private")),
+}
+"""Parameters that in a shell can also name the repository, for which a form has a row of its own: what the
+form calls them, what they mean there, and the words that they can be."""
 
 
 def catalogue(run: Run, *, drawn: bool = True) -> Commands:
@@ -54,19 +60,24 @@ def fields(path: str) -> list[Parameter]:
     from svc.cmd.frame.command import build
 
     own = sorted(build(path).own_params, key=lambda param: param.param_type_name != "argument")
-    return [_field(param) for param in own]
+    return [_field(path, param) for param in own]
 
 
-def _field(param: Any) -> Parameter:
+def _field(path: str, param: Any) -> Parameter:
+    from svc.cmd.frame.complete import refs_of
+
     option = param.param_type_name == "option"
+    in_form, help, choices = ASKED.get(f"{path} {param.name}", ("", param.help or "", ()))
     return Parameter(
         str(param.name),
-        param.help or "",
+        help,
         bool(param.required),
         param.nargs == -1 or bool(getattr(param, "multiple", False)),
         bool(getattr(param, "is_flag", False)),
         tuple(sorted(param.opts, key=lambda text: text[:2] != "--")) if option else (),
-        words_of(param.type),
+        choices or words_of(param.type),
+        refs_of(path, str(param.name)),
+        in_form,
     )
 
 

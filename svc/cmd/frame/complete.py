@@ -17,7 +17,7 @@ from svc.cmd.frame.table import COMMANDS, children
 
 EITHER = frozenset({"branch", "tag"})
 REFS = {  # parameters that name a branch or tag, and which
-    **dict.fromkeys(("ref", "base", "head", "source"), EITHER),
+    **dict.fromkeys(("ref", "base", "head", "restore source"), EITHER),
     **dict.fromkeys(("branch", "default_branch", "repo branch-delete name"), frozenset({"branch"})),
     "repo tag delete name": frozenset({"tag"}),
     **dict.fromkeys(
@@ -122,7 +122,7 @@ def _values(path: str, param: Any, environment: Mapping[str, str], folder: Path)
         return
     name = f"{path} {param.name}"
     yield from ((word, "") for word in WORDS.get(name, ()))
-    kinds = REFS.get(name) or REFS.get(param.name)
+    kinds = refs_of(path, param.name)
     if kinds:
         yield from _refs(environment, folder, kinds)
     if param.name in NUMBERS | LABELS or name in LABEL_COMMANDS:
@@ -131,6 +131,11 @@ def _values(path: str, param: Any, environment: Mapping[str, str], folder: Path)
         yield from _tracked_files(folder)
     if param.name == "repository":
         yield from _repository(folder)
+
+
+def refs_of(path: str, name: str) -> frozenset[str]:
+    """Return the kinds of refs that a parameter of a command takes the name of: branch, tag or both."""
+    return REFS.get(f"{path} {name}") or REFS.get(name) or frozenset()
 
 
 def _refs(environment: Mapping[str, str], folder: Path, kinds: frozenset[str]) -> Iterator[tuple[str, str]]:

@@ -95,3 +95,29 @@ async def test_a_chooser_begins_at_the_best_match(open_app: Callable[..., SvcApp
         await pilot.press(*"main", "enter")
         await pilot.pause()
         assert chosen == ["main"]
+
+
+async def test_the_palette_puts_first_what_is_near(issue: str, open_app: Callable[..., SvcApp]) -> None:
+    """Actions of the screen, then those everywhere, then commands about what is shown."""
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "space")
+
+        async def first(typed: str) -> str:
+            await press(pilot, "ctrl+u", *typed)
+            return str(pilot.app.screen.query_one("#actions", Lines).key)
+
+        assert await first("chec") == "tab_4"
+        lines = pilot.app.screen.query_one("#actions", Lines)
+        keys = [str(lines.rows[at].key) for at in range(len(lines.rows))]
+        assert keys.index("repo_checks_list") < keys.index("command app check")
+        assert keys.index("pr_checks") < keys.index("command llm doctor")
+        assert await first("rename") == "command repo rename"
+        assert await first("offline") == "sync"
+        assert await first("queue") == "sync"
+        assert await first("protect") == "tab_8"
+        await first("compare")
+        assert "command diff" in {lines.rows[at].key for at in range(len(lines.rows))}
+        assert await first("label") not in ("issue_label_remove", "pr_label_remove")
+        keys = [str(lines.rows[at].key) for at in range(len(lines.rows))]
+        assert keys.index("command issue label add") < keys.index("issue_label_remove")

@@ -79,7 +79,7 @@ class Form(Card):
 
     def _row(self, field: Parameter) -> Item:
         value = self._values.get(field.name, "")
-        name = field.spelled[0] if field.spelled else field.name.upper()
+        name = field.spelled[0] if field.spelled else (field.asked or field.name).upper()
         part: Part = (safe(value), "text") if value else (f"  {safe(field.help)}", "dim")
         if field.required and not value:
             part = (f"* {safe(field.help)}", "warn")
@@ -117,7 +117,7 @@ class Form(Card):
         elif offers := self._offers(field):
             self._choose(field, offers)
         else:
-            hint = "; several with spaces between them" if field.many else ""
+            hint = "; several with spaces between them" if field.many and not field.asked else ""
             self.ask(
                 f"{field.help}{hint}", lambda text: self._set(name, text), value=self._values.get(name, "")
             )
@@ -136,7 +136,9 @@ class Form(Card):
     def _run(self) -> None:
         lacking, words = missing(self._own, self._values), self._words()
         if lacking or words is None:
-            self.say(f"{lacking[0].name} is missing" if lacking else "a quote is open", "warn")
+            self.say(
+                f"{lacking[0].asked or lacking[0].name} is missing" if lacking else "a quote is open", "warn"
+            )
             return
         self.app.pop_screen()
         self.svc.run_here(words, f"svc {shlex.join(words)}")

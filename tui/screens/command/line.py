@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from textual.app import ComposeResult
 
-from tui.commands import OF_A_REPO, REPO, YES, Commands, Parameter, parse_values
+from tui.commands import OF_A_REPO, REPO, YES, Commands, Parameter, ends_something, parse_values
 from tui.screens.card import Card
 from tui.screens.command.offered import Offered, argument_at
 from tui.text import Part, safe
@@ -19,15 +20,17 @@ from tui.wording import in_app
 HELP = "help"  # a word that svc takes in place of a command
 QUITS = ("q", "q!", "quit", "exit")  # lines that end the app, as in other programs
 GLOBAL = ("--server", "--json", "--jq", "--template", "--version")  # options of every command
+OF_ANOTHER_REPO = ("repo clone", "repo create", "repo init")  # commands that name their repository
+RANGE = re.compile(r".*?\.{2,3}")  # what comes before the end of a range such as main..topic
 AS_IT_STANDS = "nothing completes this; enter runs it as it stands"
 
 
 class CommandLine(Card):
-    """A card in which the user types a command line. Tab completes it to the candidate under the cursor, and
-    enter runs it. On an empty line, up brings the command lines that were run before, the newest first.
-    `values`: returns those parameters of a command that the screen below supplies. `typed`: the lines that
-    were run before. A line that is run now is put at its beginning. `line`: what is typed already. `fault`:
-    what is wrong with it."""
+    """A card in which the user types a command line. Tab completes it as far as all candidates agree, then
+    to the one under the cursor, and enter runs it. On an empty line, up brings the command lines that were
+    run before, the newest first. `values`: returns those parameters of a command that the screen below
+    supplies. `typed`: the lines that were run before. A line that is run now is put at its beginning. `line`:
+    what is typed already. `fault`: what is wrong with it."""
 
     WIDTH = 120
 
@@ -117,9 +120,20 @@ class CommandLine(Card):
         prompt.cursor_position = len(prompt.value)
 
     def _complete(self, line: str) -> str:
-        """Returns the command line, completed to the candidate under the cursor."""
-        key = self.query_one("#candidates", Lines).key
-        return f"{key} " if isinstance(key, str) else line
+        """Returns the command line, completed by what all candidates that go on with it have in common. If
+        that is nothing, or the user has moved the cursor, it is completed to the candidate under the
+        cursor."""
+        lines = self.query_one("#candidates", Lines)
+        key, rows = lines.key, lines.rows
+        if not isinstance(key, str):
+            return line
+        keys = [rows[at].key for at in range(len(rows))]
+        going_on = [other for other in keys if isinstance(other, str) and other.startswith(self._line)]
+        common = _common_beginning(going_on)
+        is_moved = key != keys[0]
+        if len(going_on) > 1 and len(common) > len(self._line) > 0 and not is_moved:
+            return common
+        return f"{key} "
 
     def _done(self, line: str) -> None:
         typed, line = line, line.strip().removeprefix("svc ").strip()
@@ -236,21 +250,23 @@ class CommandLine(Card):
         path = self._commands.path_in(words)
         if path and len(words) > len(path.split()):
             return self._of_command(path, words)
-        typed_line = self._line.casefold().strip()
-        searched, recent = typed_line.split(), self._recent_paths()
+        searched = self._line.casefold().split()
         matches = [
-            (
-                not name.startswith(self._line),
-                distance(f"{name}{NAMED}{summary}".casefold(), typed_line, recent.get(name, len(recent)))
-                if searched
-                else (),
-                name,
-                summary,
-            )
+            (self._rank(name, summary), name, summary)
             for name, summary in self._commands.summaries.items()
             if all(word in f"{name} {summary}".casefold() for word in searched)
         ]
-        return [_item(name, name, summary) for _, _, name, summary in sorted(matches)]
+        return [_item(name, name, summary) for _, name, summary in sorted(matches)]
+
+    def _rank(self, name: str, summary: str) -> tuple[bool | int, ...]:
+        """Returns how badly a command matches the typed line: the smallest is the best. Among equals, one
+        that ends or removes something comes last."""
+        typed, recent = self._line.casefold().strip(), self._recent_paths()
+        if not typed:
+            return ()
+        last = recent.get(name, len(recent))
+        cost, *others = distance(f"{name}{NAMED}{summary}".casefold(), typed, last)
+        return (not name.startswith(self._line), cost, ends_something(name), *others)
 
     def _recent_paths(self) -> dict[str, int]:
         """Returns the commands that were run before, each with how many others were run later."""
@@ -290,8 +306,29 @@ class CommandLine(Card):
             title = (offered or {}).get(on_screen, "")
             meanings[on_screen] = f"the {field.name} that is shown{f': {title}' if title else ''}"
         if offered is None and not names_repo:
-            offered = dict(self._commands.complete(words))
+            offered = {**self._refs_of(path, field, words[-1]), **dict(self._commands.complete(words))}
         return {**meanings, **{name: text for name, text in (offered or {}).items() if name not in meanings}}
+
+    def _refs_of(self, path: str, field: Parameter, typed: str) -> dict[str, str]:
+        """Returns the branches and tags that the parameter takes, of the repository that the command is
+        about. After the dots of a range, each is the end of the range."""
+        offered = self._offered
+        if not field.refs or offered is None or path in OF_ANOTHER_REPO:
+            return {}
+        if path.partition(" ")[0] not in OF_A_REPO and offered.repo_id != self.svc.place.repo_id:
+            return {}  # the command is about the folder
+        begun = RANGE.match(typed) if field.many else None
+        refs = offered.refs(field.refs)
+        return {f"{begun[0]}{name}": kind for name, kind in refs.items()} if begun else refs
+
+
+def _common_beginning(texts: Sequence[str]) -> str:
+    """Returns the text with which all of these begin."""
+    if not texts:
+        return ""
+    first, last = min(texts), max(texts)
+    differs = (at for at, letter in enumerate(first) if last[at : at + 1] != letter)
+    return first[: next(differs, len(first))]
 
 
 def _item(line: str, name: str, meaning: str) -> Item:

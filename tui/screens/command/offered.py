@@ -9,12 +9,13 @@ arrived."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from localstore.core.model.check import Check
 from localstore.core.model.issue import IssueQuery
 from localstore.core.model.proposal import ProposalQuery
+from localstore.core.model.ref import Ref
 from localstore.core.model.run import Run
 from localstore.core.words import state_of_proposal
 from tui import contents
@@ -71,13 +72,13 @@ class Offered:
     """Offers the values of arguments. `repo_id`: the repository that is shown."""
 
     def __init__(self, svc: AskedApp, repo_id: str, changed: Callable[[], None]) -> None:
-        self._svc, self._repo_id, self._changed = svc, repo_id, changed
+        self._svc, self.repo_id, self._changed = svc, repo_id, changed
         self._known: dict[str, Any] = {}
 
     def values(self, path: str, name: str) -> dict[str, str] | None:
         """Returns the values for a parameter of a command, each with its meaning. Returns None if the app
         has no list of them."""
-        first, repo = path.partition(" ")[0], self._repo_id
+        first, repo = path.partition(" ")[0], self.repo_id
         if name == "number" and first == "issue":
             return _numbers(self._read(contents.issues(repo, IssueQuery(state="all"))), ISSUES.get(path))
         if name == "number" and first == "pr":
@@ -94,14 +95,19 @@ class Offered:
             return {label.name: label.description or "" for label in self._read(contents.labels(repo))}
         return self._rules(path, name)
 
+    def refs(self, kinds: Collection[str]) -> dict[str, str]:
+        """Returns the branches and tags, each with its kind. `kinds`: only those."""
+        refs: list[Ref] = self._read(contents.refs(self.repo_id))
+        return {ref.name: ref.type for ref in refs if ref.type in kinds}
+
     def _rules(self, path: str, name: str) -> dict[str, str] | None:
         """Returns the same for checks and for patterns of branches."""
         if path in CHECKS and name == "name":
-            checks: list[Check] = self._read(contents.checks(self._repo_id))
+            checks: list[Check] = self._read(contents.checks(self.repo_id))
             words = "required" if CHECKS[path] else "not required yet"
             return {check.name: words for check in checks if check.enabled is CHECKS[path]}
         if path in RULES and name == "branch":
-            rules = self._read(contents.protections(self._repo_id))
+            rules = self._read(contents.protections(self.repo_id))
             return {rule.pattern: "has a rule" for rule in rules} or None
         return None
 

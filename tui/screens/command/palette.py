@@ -11,13 +11,13 @@ from rich.cells import cell_len
 from textual.app import ComposeResult
 
 from tui.actions import BRACES, EVERYWHERE, MOVES, Action, is_about_row, spell_key
-from tui.commands import OF_A_REPO
+from tui.commands import OF_A_REPO, ends_something
 from tui.offers import OFFERS
 from tui.screens.base import Base
 from tui.screens.card import MARGIN, Card
 from tui.text import Part, fit, safe
 from tui.widgets.lines import Item, Lines, sequence
-from tui.widgets.ranked import NAMED, Ranked
+from tui.widgets.ranked import NAMED, Nearness, Ranked
 
 LABEL, SHARE = 48, 45  # columns of what an action does, where commands begin, and hundredths of the row
 EDGE = 5  # columns of a card's frame, of the blanks inside it, and of the mark of a row
@@ -35,6 +35,12 @@ SAME = {  # words of commands and labels, and others for the same
     "run": "workflow",
     "checks": "workflow",
     "view": "show open",
+}
+ALSO = {  # other names of what actions lead to, by their id
+    "sync": "offline waiting outbox",
+    "tab_4": "checks runs",
+    "command diff": "compare comparison",
+    "tab_8": "protect protection branch rules",
 }
 SEAL = 12  # characters of the id of a seal
 _EVERYWHERE = frozenset(action.id for action in EVERYWHERE)
@@ -86,6 +92,7 @@ class Help(Card):
         rows = self.rows()
         lines = self.query_one("#actions", Ranked)
         lines.used = self.svc.used_actions
+        lines.nearness = {action.id: self._nearness(action) for action in self._table.values()}
         lines.show(sequence(rows))
         self.fit(len(rows))
 
@@ -120,9 +127,21 @@ class Help(Card):
         blank = " " * (self._wide - sum(cell_len(text) for text, _ in name))
         path = self.svc.path_of_command(action.command)
         others = f"{keys} {command or action.command}{_other_words(action)}"
-        return Item(
-            action.id, (*name, (blank, "text"), beside), right, f"{label}{summary} {path}{NAMED}{others}"
-        )
+        called = " ".join(filter(None, (label or summary, path, ALSO.get(action.id, ""))))
+        return Item(action.id, (*name, (blank, "text"), beside), right, f"{called}{NAMED}{others}")
+
+    def _nearness(self, action: Action) -> Nearness:
+        """Returns how near an action is to where the user is: first those of the screen, then those
+        everywhere, commands about what is shown, commands about the repository, and all others."""
+        group, path = group_of(action), self.svc.path_of_command(action.command)
+        first = path.partition(" ")[0]
+        if group != COMMANDS:
+            near = 0 if group in (ROW, SCREEN) else 1
+        elif first in self._facts:
+            near = 2
+        else:
+            near = 3 if first in OF_A_REPO and "repo" in self._facts else 4
+        return near, ends_something(path)
 
     def _command_of(self, action: Action) -> str:
         """Returns the command that does what an action does, with the values that the screen shows. Returns
