@@ -131,7 +131,7 @@ async def test_security_says_which_branches_are_protected(project: str, alice: S
         text = await sees(pilot, "1 of 2 branches protected", "✓ 2 approvals")
         assert "○ required checks: not asked" in text and "approvals: not asked" not in text
         text = await sees(pilot, "✗ push to it without a proposal", "✓ merge a proposal: 2 approvals")
-        assert "✗ delete it" in text and "✓ main  @" in text, "who set the rule"
+        assert "✗ delete it" in text and "main  set by @" in text, "who set the rule"
         await press(pilot, "j")
         await sees(pilot, "─ main ─", "kept from deletion")
         await press(pilot, "G")

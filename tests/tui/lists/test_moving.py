@@ -191,6 +191,7 @@ async def test_a_release_shows_its_seals_and_an_absent_file_leaves_the_prompt(
         await sees(pilot, "v2", "v1")
         await press(pilot, "g", "enter")
         await sees(pilot, "no files; u uploads some", "Seals since v1 1", "enter open the seal")
+        await sees(pilot, "svc repo release delete v2")
         await press(pilot, "u", *"absent", "enter")
         await sees(
             pilot, "there is no absent; nothing was uploaded", "files to upload: absent", "tab complete"

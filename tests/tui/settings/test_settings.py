@@ -575,7 +575,7 @@ async def test_a_change_of_a_rule_that_was_refused_is_not_undone(
     async with open_app().run_test(size=(100, 30)) as pilot:
         await opened(pilot)
         await to(pilot, "Branch rules", "protect", "")
-        await press(pilot, "enter", "enter")
+        await press(pilot, "enter", *"main", "enter")
         await sees(pilot, "no rule yet: S makes it")
         assert alice("repo", "archive", "--yes").code == 0
         await press(pilot, "plus", "S")

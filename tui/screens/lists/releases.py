@@ -286,8 +286,8 @@ class ReleaseScreen(WithFacts, Moving, LeadsToTabs):
         rows = [Item(None, (("", "text"),)), heading(title, len(new))]
         for seal in new[:SEALS]:
             who = f"@{safe(seal.provenance.who.handle or '?')} {brief(seal.created_at, now)} "
-            left = ((f"{seal.id[:8]}  ", "accent"), (safe(first_words(seal.message)), "text"))
-            rows.append(Item(("seal", seal.id), left, ((who, "dim"),), f"{seal.id} {seal.message}"))
+            parts = ((f"{seal.id[:8]}  ", "accent"), (safe(first_words(seal.message)), "text"))
+            rows.append(Item(("seal", seal.id), parts, ((who, "dim"),), f"{seal.id} {seal.message}"))
         if len(new) > SEALS:
             rows.append(Item(None, ((f"and {len(new) - SEALS} more", "dim"),)))
         return rows
@@ -313,9 +313,10 @@ class ReleaseScreen(WithFacts, Moving, LeadsToTabs):
             for name in self.moved
             if name not in {asset.name for asset in release.assets}
         ]
+        uploads = next(action for action in self.ACTIONS if action.id == "upload")
+        may_change = bool(self.label_of(uploads))
         if not release.assets and not self.moved:
-            uploads = next(action for action in self.ACTIONS if action.id == "upload")
-            words = "no files; u uploads some" if self.label_of(uploads) else "no files"
+            words = "no files; u uploads some" if may_change else "no files"
             rows.append(Item(None, ((words, "dim"),)))
         rows += [Item(None, (("", "text"),))]
         notes = self.texts.rows(release.notes, self.text_width)
@@ -324,7 +325,10 @@ class ReleaseScreen(WithFacts, Moving, LeadsToTabs):
             rows.append(Item(None, (("no notes; e writes them", "dim"),)))
         rows += self._seal_rows()
         self.query_one("#release", Lines).show(rows)
-        self.show_facts(_fact_items(self.repo.id, release, now, files=False))
+        facts = _fact_items(self.repo.id, release, now, files=False)
+        if may_change:
+            facts += fact_rows("take it back", [(f"svc repo release delete {safe(release.version)}", "dim")])
+        self.show_facts(facts)
 
     def on_screen_suspend(self) -> None:
         self.stale = True  # a command may change it

@@ -125,11 +125,11 @@ class Security(Split):
         kind, _, name = str(self.listed.key).partition(" ")
         rules = self._rules or []
         if kind == "branch":
-            found = matching(rules, name)
+            covering = matching(rules, name)
         else:
-            found = [rule for rule in rules if kind == "rule" and rule.pattern == name]
-        if found:
-            return found[0].pattern, found[0]
+            covering = [rule for rule in rules if kind == "rule" and rule.pattern == name]
+        if covering:
+            return covering[0].pattern, covering[0]
         return (name, ProtectionSet()) if kind == "branch" else None
 
     def do_report(self) -> None:
