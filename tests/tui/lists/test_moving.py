@@ -82,7 +82,7 @@ async def test_a_download_shows_progress_is_cancelled_and_goes_on(
     monkeypatch.setattr(download, "_write", written)
     async with open_app(place=Place(folder)).run_test(size=(200, 24)) as pilot:
         assert "large.bin" in await open_release(pilot)
-        await pilot.press("j", "enter")
+        await pilot.press("g", "enter")
         text = await sees(pilot, " % ", " of 4.0 MiB", "/s", "esc cancels")
         assert "↓ [" in text
         await pilot.press("escape")
@@ -149,16 +149,14 @@ async def test_what_cannot_be_sent_or_written_is_named(
     (folder / "large.bin").write_bytes(b"something else")
     async with open_app(place=Place(folder)).run_test(size=(120, 24)) as pilot:
         await open_release(pilot)
-        await pilot.press("j", "enter")
+        await pilot.press("g", "enter")
         await sees(pilot, "is there with other")  # content; a long path parts the sentence into two lines
         assert (folder / "large.bin").read_bytes() == b"something else"
         await press(pilot, "u")
         await pilot.press(*"absent.bin", "enter")
-        await sees(pilot, "absent.bin cannot be read")
-        await press(pilot, "u")
+        await sees(pilot, "there is no absent.bin; nothing was uploaded", "files to upload: absent.bin")
         await pilot.press(*(["backspace"] * 20), *"'open", "enter")
-        await sees(pilot, "the paths cannot be read")
-        await press(pilot, "u")
+        await sees(pilot, "the paths cannot be read", "files to upload: 'open")
         await pilot.press(*(["backspace"] * 20), *"~nobody-of-this-name/x", "enter")
         await sees(pilot, "Could not determine home directory")
 

@@ -157,7 +157,9 @@ class Moving(Base):
             words = shlex.split(typed)
             paths = [str(base / Path(word).expanduser()) for word in words]
         except (ValueError, RuntimeError) as error:  # the latter: ~ of a user that is not there
+            self.left_over = typed
             self.say(f"the paths cannot be read: {error}", "warn")
+            self.do_upload()
             return
         if not paths:
             return
