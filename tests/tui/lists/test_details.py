@@ -192,7 +192,7 @@ async def test_a_branch_without_a_rule_leads_to_a_new_rule_for_it(
         await press(pilot, "j", "j", "enter")
         await sees(pilot, "branches topic", "no rule yet: S makes it")
         await press(pilot, "enter", "end", "ctrl+u", "1", "enter", "S", "escape")
-        await sees(pilot, "Protection rules 1", "enter open the rule", "topic  set by @alice")
+        await sees(pilot, "Protection rules 1", "enter open the rule")
         await press(pilot, "enter")
         await sees(pilot, "branches topic", "approvals            1")
         await press(pilot, "escape", "e")
