@@ -571,6 +571,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     # --- palette, command line, form
 
     def do_help(self) -> None:
+        from msgspec.structs import replace
+
         from tui.screens.base import TWO_PANES
         from tui.screens.command.palette import Help
         from tui.screens.split import OF_PREVIEW
@@ -578,6 +580,11 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         offered = self.actions()
         if self.size.width < TWO_PANES:  # there is no room for a preview
             offered = tuple(action for action in offered if action.id not in OF_PREVIEW)
+        enters = self._current.label_of  # what enter does depends on the row
+        offered = tuple(
+            replace(action, label=enters(action) or action.label) if action.id == "open" else action
+            for action in offered
+        )
         self.push_screen(Help(offered, self._current.where, self.find_refusal))
 
     def do_palette(self) -> None:

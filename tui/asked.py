@@ -58,7 +58,12 @@ class AskedOutbox(Protocol):
         self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
     ) -> None: ...
 
-    def queue(self, put: Callable[[Sending], object], queued: Callable[[], None] | None = None) -> None: ...
+    def queue(
+        self,
+        put: Callable[[Sending], object],
+        queued: Callable[[], None] | None = None,
+        done: str = "",
+    ) -> None: ...
 
     def send(self, again: QueuedAction | None = None, by_user: bool = True) -> None: ...
 

@@ -63,10 +63,11 @@ def count_advisories(repo: Repo) -> Read[ItemCount]:
 
 
 def count_failed_checks(repo: Repo, seal: str) -> Read[ItemCount]:
-    """Returns a request for the number of failed checks of a seal."""
+    """Returns a request for the number of failed checks of a seal. Cancelled ones are not counted."""
 
     def call(api: Api) -> ItemCount:
-        return ItemCount(api.send(checks.OF_SEAL, id=repo.id, seal_id=seal).rollup.failed)
+        of_seal = api.send(checks.OF_SEAL, id=repo.id, seal_id=seal)
+        return ItemCount(sum(check.state == "fail" for check in of_seal.items))
 
     return _quiet(f"repos/{repo.id}/count/failed/{seal}", call)
 

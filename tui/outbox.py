@@ -89,9 +89,15 @@ class AppOutbox:
 
         self.queue(put)
 
-    def queue(self, put: Callable[[Sending], object], queued: Callable[[], None] | None = None) -> None:
-        """Call `put`, which adds something to the outbox. Call `queued` afterwards, and send the outbox."""
-        self._change(put, queued=queued)
+    def queue(
+        self,
+        put: Callable[[Sending], object],
+        queued: Callable[[], None] | None = None,
+        done: str = "",
+    ) -> None:
+        """Call `put`, which adds something to the outbox. Call `queued` afterwards, and send the outbox.
+        `done`: what is so once all of it was sent, for several changes that are one for the user."""
+        self._change(put, queued=queued, done=done)
 
     def send(self, again: QueuedAction | None = None, by_user: bool = True) -> None:
         """Send the outbox. `again`: an action that the server has refused, and that is to be sent once more.
@@ -159,9 +165,10 @@ class AppOutbox:
         send: bool = True,
         queued: Callable[[], None] | None = None,
         why: Sends = "change",
+        done: str = "",
     ) -> None:
         """Change the outbox on a thread: call `change`, then `queued`, and then send the outbox. With `send`
-        False, do not send it. `why`: the reason why it is sent."""
+        False, do not send it. `why`: the reason why it is sent. `done`: what is so once it was sent."""
         sending, screen = self.sending, self._app.screen
         if sending is None:
             return
@@ -178,7 +185,7 @@ class AppOutbox:
                     self._app.call_from_thread(self._say_refused, screen, error)
                 self._app.call_from_thread(self._app.set_timer, LOOK_AGAIN, self.look)
                 return
-            self._app.call_from_thread(self._show_sent, sending, screen, report, why)
+            self._app.call_from_thread(self._show_sent, sending, screen, report, why, done)
 
         self._app.run_worker(work, thread=True, group="outbox", exit_on_error=False)
 
@@ -225,11 +232,11 @@ class AppOutbox:
         else:
             screen.say(sentence(error), "bad")
 
-    def _show_sent(self, sending: Sending, screen: Any, report: Report, why: Sends) -> None:
+    def _show_sent(self, sending: Sending, screen: Any, report: Report, why: Sends, done: str = "") -> None:
         """Show what became of the actions in the outbox: refused, sent, or still waiting. Whether the
         connection is shown as online or offline depends only on actions of the account that is signed in. If
         its actions still wait, the user is told after each change. If actions of other accounts wait, the
-        user is told only after asking for sending."""
+        user is told only after asking for sending. `done`: what is so now, in place of the last effect."""
         entries = sending.entries()
         waiting = [entry for entry in entries if entry.state != "refused" and sending.is_mine(entry)]
         stopped = next((report.stopped.get((entry.origin, entry.account)) for entry in waiting), None)
@@ -268,7 +275,7 @@ class AppOutbox:
             ]
             if effects:
                 more = f", and {len(effects) - 1} more" if len(effects) > 1 else ""
-                screen.say_effect(effects[-1] + more)
+                screen.say_effect(done or effects[-1] + more)
         if report.sent:
             if not waiting:
                 screen.drop_unreached()

@@ -6,10 +6,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from localstore.core.model.check import Rollup, SealCheck
+from localstore.core.model.run import State
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 from tui.screens.lists.runs import RunScreen
+from tui.screens.proposal.words import checks_of
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -30,9 +33,12 @@ async def test_a_run_stands_beside_the_checks_of_its_seal(project: str, alice: S
         await press(pilot, "enter", "4")
         await sees(pilot, "Workflows 3", "What it changed 1", "Runs of lint 2")
         await press(pilot, "enter")
-        text = await sees(pilot, "─ Checks and runs ─", "Other runs of", "the last 2", "runs it again")
+        text = await sees(
+            pilot, "─ Checks and runs ─", "Other runs of", "the last 2, oldest to newest", "runs it again"
+        )
         assert text.index("✗ fail") < text.index("✓ pass"), "what failed stands first"
-        await sees(pilot, "What it changed 1", "M src/main.py", "+1 −1", "▌✗ fail")
+        text = await sees(pilot, "What it changed 1", "M src/main.py", "+1 −1", "Runs of lint 2")
+        assert "▌✗ fail" not in text, "the list on the left has the runs"
         shown = pilot.app.screen
         await press(pilot, "j")
         await sees(pilot, "2 of 3")
@@ -125,7 +131,7 @@ async def test_security_says_which_branches_are_protected(project: str, alice: S
         text = await sees(pilot, "1 of 2 branches protected", "✓ 2 approvals")
         assert "○ required checks: not asked" in text and "approvals: not asked" not in text
         text = await sees(pilot, "✗ push to it without a proposal", "✓ merge a proposal: 2 approvals")
-        assert "✗ delete it" in text and "✓ main  @" in text, "who set the rule"
+        assert "✗ delete it" in text and "main  set by @" in text, "who set the rule"
         await press(pilot, "j")
         await sees(pilot, "─ main ─", "kept from deletion")
         await press(pilot, "G")
@@ -184,13 +190,12 @@ async def test_a_branch_without_a_rule_leads_to_a_new_rule_for_it(
         await press(pilot, "enter", "6")
         await sees(pilot, "topic", "no rule")
         await press(pilot, "j", "j", "enter")
-        await sees(pilot, "branch: topic", "▌  protect branches")
-        await press(pilot, "enter")
-        await sees(pilot, "branches topic")
+        await sees(pilot, "branches topic", "no rule yet: S makes it")
         await press(pilot, "enter", "end", "ctrl+u", "1", "enter", "S", "escape")
-        await press(pilot, "6")
-        await sees(pilot, "Protection rules 1")
-        await press(pilot, "g", "j", "j", "enter")
+        await sees(pilot, "Protection rules 1", "enter open the rule")
+        await press(pilot, "enter")
+        await sees(pilot, "branches topic", "approvals            1")
+        await press(pilot, "escape", "e")
         await sees(pilot, "▌  topic", "1 approval")
 
 
@@ -277,3 +282,12 @@ async def test_a_locked_branch_takes_no_merge(project: str, alice: Svc, open_app
         await press(pilot, "enter", "6")
         text = await sees(pilot, "What you may do", "2 approvals, locked", "✗ merge a proposal")
         assert "review, " not in text
+
+
+def test_checks_that_were_only_cancelled_have_not_failed() -> None:
+    def of(*states: State) -> list[SealCheck]:
+        return [SealCheck(state, state, False, 1, None, None, "a" * 64, None, None, "r") for state in states]
+
+    assert checks_of(Rollup(2, 0, 2, 0), of("cancel", "fail")) == ("✗ fail", "bad")
+    assert checks_of(Rollup(2, 1, 1, 0), of("pass", "cancel")) == ("⊘ cancel", "warn")
+    assert checks_of(Rollup(2, 1, 1, 0)) == ("✗ 1 failed", "bad")

@@ -205,7 +205,7 @@ async def test_each_screen_names_its_ways_on(issue: str, alice: Svc, open_app: O
         names(await settle(pilot), "enter open", "i inbox", "w repository", "a account", *beside)
         names(await press(pilot, "enter", "1"), "o newest seal", "f facts", "t find file", "F search files")
         names(await press(pilot, "6"), "a report a fault", "e rules in Settings", *beside)
-        names(await press(pilot, "G"), "enter rules in Settings", "a report a fault", *beside)
+        names(await press(pilot, "G"), "enter begin a rule", "a report a fault", *beside)
         await press(pilot, "enter")  # the branch has no rule
         await sees(pilot, "branch: main")
         names(await press(pilot, "escape"), "enter name a branch", "} next panel", *beside)

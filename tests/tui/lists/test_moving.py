@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
@@ -17,6 +18,7 @@ from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle, soon
 from tui.app import SvcApp
 from tui.machine import Place
+from tui.screens.code.seal import SealScreen
 from tui.screens.lists import moving
 from tui.screens.lists.releases import ReleaseScreen
 
@@ -80,7 +82,7 @@ async def test_a_download_shows_progress_is_cancelled_and_goes_on(
     monkeypatch.setattr(download, "_write", written)
     async with open_app(place=Place(folder)).run_test(size=(200, 24)) as pilot:
         assert "large.bin" in await open_release(pilot)
-        await pilot.press("j", "enter")
+        await pilot.press("g", "enter")
         text = await sees(pilot, " % ", " of 4.0 MiB", "/s", "esc cancels")
         assert "↓ [" in text
         await pilot.press("escape")
@@ -147,15 +149,50 @@ async def test_what_cannot_be_sent_or_written_is_named(
     (folder / "large.bin").write_bytes(b"something else")
     async with open_app(place=Place(folder)).run_test(size=(120, 24)) as pilot:
         await open_release(pilot)
-        await pilot.press("j", "enter")
+        await pilot.press("g", "enter")
         await sees(pilot, "is there with other")  # content; a long path parts the sentence into two lines
         assert (folder / "large.bin").read_bytes() == b"something else"
         await press(pilot, "u")
         await pilot.press(*"absent.bin", "enter")
-        await sees(pilot, "absent.bin cannot be read")
-        await press(pilot, "u")
+        await sees(pilot, "there is no absent.bin; nothing was uploaded", "files to upload: absent.bin")
         await pilot.press(*(["backspace"] * 20), *"'open", "enter")
-        await sees(pilot, "the paths cannot be read")
-        await press(pilot, "u")
+        await sees(pilot, "the paths cannot be read", "files to upload: 'open")
         await pilot.press(*(["backspace"] * 20), *"~nobody-of-this-name/x", "enter")
         await sees(pilot, "Could not determine home directory")
+
+
+def test_a_path_is_completed_as_far_as_only_one_way_is_possible(tmp_path: Path) -> None:
+    for name in ("notes.md", "notes.txt", "wheel 1.whl", ".hidden"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist/svc.whl").write_text("")
+    for typed, completed in {
+        "n": "notes.",
+        "a d": "a dist/",
+        "a dist/": "a dist/svc.whl",
+        "w": "w",
+        "absent/": "absent/",
+    }.items():
+        assert moving.complete_path(typed, tmp_path) == completed
+
+
+async def test_a_release_shows_its_seals_and_an_absent_file_leaves_the_prompt(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    """The seals since the release before are listed, and enter opens one."""
+    first = json.loads(alice("log", "--json", "id").out)[-1]["id"]
+    assert alice("repo", "release", "create", "v1", "--from", first).code == 0
+    assert alice("repo", "release", "create", "v2").code == 0
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "5")
+        await sees(pilot, "v2", "v1")
+        await press(pilot, "g", "enter")
+        await sees(pilot, "no files; u uploads some", "Seals since v1 1", "enter open the seal")
+        await sees(pilot, "svc repo release delete v2")
+        await press(pilot, "u", *"absent", "enter")
+        await sees(
+            pilot, "there is no absent; nothing was uploaded", "files to upload: absent", "tab complete"
+        )
+        await press(pilot, "escape", "enter")
+        await soon(pilot, lambda: isinstance(pilot.app.screen, SealScreen))

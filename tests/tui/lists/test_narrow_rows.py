@@ -60,6 +60,6 @@ async def test_an_attempt_does_not_cut_the_seal(project: str, alice: Svc, open_a
     async with open_app().run_test(size=(100, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "enter", "4")
-        text = await sees(pilot, "Runs 2", "wheels-of-linux")
+        text = await sees(pilot, "Other runs 1", "wheels-of-linux")
         rows = [line for line in text.split("\n") if "fail    wheels-of-linux" in line[:42]]
         assert len(rows) >= 2 and all("…" not in line[:42] for line in rows), rows

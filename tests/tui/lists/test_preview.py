@@ -205,7 +205,8 @@ async def test_runs_releases_and_branches_are_previewed(listed: str, alice: Svc,
         await issues(pilot)
         await press(pilot, "4")
         await sees(pilot, "╭─ Workflows 5", "✗ fail", "◐ running", "◌ queued", "⊘ cancel", "– skip")
-        await press(pilot, "G")
+        text = await press(pilot, "g")
+        assert "Workflows ✗1" in text and "✗ lint +1" not in text, "one of them was only cancelled"
         text = await sees(pilot, "─ lint ─", "branch    main", "Two")
         assert "**Two**" not in text
         await press(pilot, "5")

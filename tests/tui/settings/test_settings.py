@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -144,9 +145,10 @@ async def test_a_row_is_explained_beside_the_list(project: str, open_app: Open) 
     async with open_app().run_test(size=(140, 40)) as pilot:
         await opened(pilot)
         await to(pilot, "Lifecycle", "delete", "")
-        await sees(
-            pilot, "Delete the repository with its issues", "type its name; it can be restored for 30 days"
-        )
+        await sees(pilot, "Delete the repository with its issues", "can be restored for 30 days")
+        text = await press(pilot, "question_mark")
+        assert re.search("This row.*\n.*delete +enter", text), "the help says the same of enter"
+        await press(pilot, "escape")
         await to(pilot, "General", "field", "default_branch")
         await sees(pilot, "The branch that people see first", "enter change")
 
@@ -352,7 +354,7 @@ async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
         await sees(pilot, "Check lint is among the required checks now")
         await to(pilot, "Branch rules", "protect", "")
         await press(pilot, "enter")
-        text = await press(pilot, "enter")
+        text = await typed(pilot, "main")
         assert "rule for branches main" in text and "x remove" not in text
         assert "approvals            0 (none)" in text and "a review" not in text
         assert "refused by any rule" in text
@@ -429,7 +431,7 @@ async def test_a_rule_says_what_it_means_and_comes_back(project: str, alice: Svc
     async with open_app().run_test(size=(80, 24)) as pilot:
         await opened(pilot)
         await to(pilot, "Branch rules", "protect", "")
-        await press(pilot, "enter", "enter")
+        await press(pilot, "enter", *"main", "enter")  # nothing is in the prompt before that
         await sees(pilot, "no rule yet: S makes it", "Whoever has the role write pushes to it")
         await press(pilot, "plus", "plus")
         await sees(pilot, "approvals            2  was 0", "A merge needs 2 approvals.", "not saved yet")
@@ -440,10 +442,11 @@ async def test_a_rule_says_what_it_means_and_comes_back(project: str, alice: Svc
         await press(pilot, "c")
         await press(pilot, *"unit", "enter", "y")
         await sees(pilot, "required checks      ✓ yes  was - no", "the checks lint, unit to")
-        await sees(pilot, "which, for all rules lint, unit  was lint")
+        text = await sees(pilot, "which (all rules)    lint, unit  was lint", "Once saved, it means")
+        assert "that match now" in text, "the whole rule fits a small terminal"
         assert got("repos/{id}/checks")["items"][-1]["name"] == "lint", "nothing was sent yet"
         await press(pilot, "S")
-        await sees(pilot, "U undo what was sent", "Nobody pushes, edits it directly or deletes it.")
+        await sees(pilot, "U undo it", "Nobody pushes, edits it directly or deletes it.")
         assert rules() == [("main", 1, True)]
         await press(pilot, "minus", "S")
         await sees(pilot, "0 (none)")
@@ -474,29 +477,33 @@ async def test_the_rule_and_the_required_checks_are_one_draft(
         await opened(pilot)
         await to(pilot, "Branch rules", "rule", "main")
         await press(pilot, "enter")
-        await sees(pilot, "which, for all rules lint", "that match now")
+        await sees(pilot, "which (all rules)    lint", "that match now")
         await press(pilot, "plus", "c")
         await sees(pilot, "required checks of all rules, once S saves")
         await press(pilot, *"unit", "enter", "y")
-        await sees(pilot, "which, for all rules lint, unit  was lint", "also for v*.", "3 changes not saved")
+        await sees(pilot, "which (all rules)    lint, unit  was lint", "also for v*.", "3 changes not saved")
         assert required_checks() == ["lint"]
         await press(pilot, "escape")
         await sees(
-            pilot, "* main                 draft, not saved  1 approval", "enter opens it, S there saves"
+            pilot,
+            "* main                 not saved: 2 approvals, checks lint, unit",
+            "enter opens it, S there saves",
+            "as saved: Nobody pushes",
         )
         await press(pilot, "enter")
         await sees(pilot, "approvals            2  was 1", "lint, unit  was lint")
         await press(pilot, "U")
-        text = await sees(pilot, "approvals            1", "which, for all rules lint")
+        text = await sees(pilot, "approvals            1", "which (all rules)    lint")
         assert "was" not in text and "U " not in text.splitlines()[-1]
         await press(pilot, "plus", "c")
         await press(pilot, *"unit", "enter", "y")
         await press(pilot, "S")
-        await sees(pilot, "U undo what was sent")
+        saved = "the rule for main is saved: 2 approvals, checks lint, unit"
+        await sees(pilot, saved, "U undo it", "x remove", "esc back")
         assert required_checks() == ["lint", "unit"]
         assert got("repos/{id}/protections")["items"][0]["required_approvals"] == 2
         await press(pilot, "U")
-        await sees(pilot, "approvals            1", "which, for all rules lint", "required checks      - no")
+        await sees(pilot, "approvals            1", "which (all rules)    lint", "required checks      - no")
         assert required_checks() == ["lint"]
         assert got("repos/{id}/protections")["items"][0]["required_approvals"] == 1
         await press(pilot, "escape")
@@ -536,7 +543,7 @@ async def test_a_weaker_rule_names_what_merges_at_once(proposal: str, alice: Svc
         await press(pilot, "enter")
         await sees(pilot, "approvals            2")
         await press(pilot, "minus", "S")
-        assert "at once" not in await sees(pilot, "U undo what was sent")
+        assert "at once" not in await sees(pilot, "U undo it")
         await press(pilot, "minus", "S")
         await sees(pilot, "#1 waits with auto merge and merges into main at", "stays merged. Save it?")
         await press(pilot, "n")
@@ -568,11 +575,11 @@ async def test_a_change_of_a_rule_that_was_refused_is_not_undone(
     async with open_app().run_test(size=(100, 30)) as pilot:
         await opened(pilot)
         await to(pilot, "Branch rules", "protect", "")
-        await press(pilot, "enter", "enter")
+        await press(pilot, "enter", *"main", "enter")
         await sees(pilot, "no rule yet: S makes it")
         assert alice("repo", "archive", "--yes").code == 0
         await press(pilot, "plus", "S")
-        assert "undo what was sent" not in await sees(pilot, "refused: ", "no rule yet: S makes it")
+        assert "undo it" not in await sees(pilot, "refused: ", "no rule yet: S makes it")
         await press(pilot, "U")
         await sees(pilot, "nothing was changed here")
     assert alice("repo", "unarchive", "--yes").code == 0

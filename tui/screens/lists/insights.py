@@ -272,6 +272,9 @@ class Insights(Split):
         if not any(counts):
             return [((f"none in {WEEKS} weeks", "dim"),)]
         filled = [(WEEKS - 1 - at, count) for at, count in enumerate(counts) if count]
+        if len(filled) == 1:  # a bar would compare with nothing
+            weeks, number = filled[0]
+            return [((f"{_week_words(weeks):<{WEEK_WORDS}}", "dim"), (str(number), "text"))]
         if len(filled) < COLUMNS_FROM:
             most, room = max(counts), max(6, min(BAR, width - WEEK_WORDS - 6))
             return [
@@ -307,7 +310,8 @@ class Insights(Split):
         room = max(8, min(BAR, width - wide - 6))
         for name, seals in people[:AUTHORS]:
             words = safe(name)[: wide - 1]
-            rows.append(((f"@{words:<{wide}}", "person"), *bar(seals, most, room), (f" {seals}", "text")))
+            drawn = bar(seals, most, room) if len(people) > 1 else ()  # else it compares with nothing
+            rows.append(((f"@{words:<{wide}}", "person"), *drawn, (f" {seals}", "text")))
         more = len(people) - AUTHORS
         return [*rows, ((f"and {more} more", "dim"),)] if more > 0 else rows
 
@@ -332,7 +336,7 @@ class Insights(Split):
             title = safe(name)
             title = title if len(title) < wide else title[: wide - 2] + "…"
             rows.append(((f"{title:<{wide}}", "text"), *bar(share, 1, room, _role(share)), words, *signs))
-        return [*rows, (("the newest run right", "dim"),)]
+        return [*rows, (("the last runs of each, oldest to newest", "dim"),)]
 
     def _kind_rows(self, width: int) -> list[Line]:
         """Returns a row for each kind of file in the shown seal. Its bar shows the sum of the sizes."""
@@ -422,14 +426,14 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _helps(chart: str) -> list[Line]:
-    """Returns a line with the key of the tab that lists the work in a chart, such as the runs of checks."""
+    """Returns a line that says where enter leads from the row of a chart."""
     words = {
-        "seals": ("2 ", "opens Code, where h is the whole history"),
-        "people": ("2 ", "opens Code, where h is the whole history"),
-        "checks": ("4 ", "opens Workflows; the newest run stands first"),
+        "seals": "opens the whole history",
+        "people": "opens the whole history",
+        "checks": "opens Workflows, where each run is",
+        "issues": "opens Issues",
     }
-    key, sentence = words.get(chart, ("3 ", "opens Issues, where p lists proposals"))
-    return [((key, "accent"), (sentence, "dim"))]
+    return [(("enter ", "accent"), (words.get(chart, "opens Issues, where p lists proposals"), "dim"))]
 
 
 def _role(share: float) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 
 from localstore.core.errors import Cancelled, ServerMisbehaved, SvcError
@@ -25,6 +26,26 @@ from tui.text import Part, safe
 
 PAINT_EACH = 0.2  # seconds
 BAR = 16  # cells
+
+
+def complete_path(typed: str, base: Path) -> str:
+    """Returns a line of paths with the last one completed, as far as only one way is possible. `base`: the
+    folder in which the paths begin. Names with blanks or quotes are not completed."""
+    before, blank, word = typed.rpartition(" ")
+    folder, slash, begin = word.rpartition("/")
+    try:
+        entries = [*(base / Path(folder + slash).expanduser()).iterdir()]
+    except (OSError, RuntimeError):
+        return typed
+    named = [entry for entry in entries if entry.name.startswith(begin)]
+    named = [entry for entry in named if shlex.quote(entry.name) == entry.name]
+    named = [entry for entry in named if begin or not entry.name.startswith(".")]
+    columns = takewhile(
+        lambda letters: len({*letters}) == 1, zip(*(entry.name for entry in named), strict=False)
+    )
+    common = "".join(each[0] for each in columns)
+    end = "/" if len(named) == 1 and named[0].is_dir() else ""
+    return f"{before}{blank}{folder}{slash}{common}{end}" if named else typed
 
 
 class Move:
@@ -120,18 +141,34 @@ class Moving(Base):
 
     # --- up
 
+    def do_upload(self) -> None:
+        """Let the user type which files to upload. If the last upload did not finish, the prompt begins with
+        its files."""
+        self.ask("files to upload", self.upload, value=self.left_over, complete=self._complete)
+
+    def _complete(self, typed: str) -> str:
+        return complete_path(typed, self.svc.place.folder or Path.cwd())
+
     def upload(self, typed: str) -> None:
         """Upload files. `typed`: their paths as the user typed them, separated and quoted as in a command
         line."""
         base = self.svc.place.folder or Path.cwd()
         try:
-            paths = [str(base / Path(word).expanduser()) for word in shlex.split(typed)]
+            words = shlex.split(typed)
+            paths = [str(base / Path(word).expanduser()) for word in words]
         except (ValueError, RuntimeError) as error:  # the latter: ~ of a user that is not there
+            self.left_over = typed
             self.say(f"the paths cannot be read: {error}", "warn")
+            self.do_upload()
             return
         if not paths:
             return
         self.left_over = typed
+        absent = next((word for word, path in zip(words, paths, strict=True) if not Path(path).exists()), "")
+        if absent:
+            self.say(f"there is no {absent}; nothing was uploaded", "warn")
+            self.do_upload()
+            return
         api, release, repo_id = self.svc.client.api, self.release, self.repo.id
         moves: dict[str, Move] = {}
 

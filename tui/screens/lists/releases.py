@@ -4,10 +4,12 @@ release."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
+from localstore.core.model.history import SealSummary
 from localstore.core.model.release import Asset, Release
 from localstore.core.model.repo import Repo
 from localstore.core.words import count
@@ -23,7 +25,7 @@ from tui.screens.split import SPLIT_ACTIONS, Split
 from tui.screens.tab_keys import TAB_ACTIONS, LeadsToTabs
 from tui.text import Part, ago, brief, safe
 from tui.texts import Texts, first_words, item
-from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.lines import Item, Lines, heading, sequence
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -35,6 +37,7 @@ def _action(id: str, key: str, label: str, command: str, right: str) -> Action:
 
 
 NAME, SIZE = 60, 11  # columns of the name of a file, at most, and of its size
+SEALS = 40  # of a release that are listed
 
 
 class Releases(Split):
@@ -121,7 +124,8 @@ class Releases(Split):
             below = (
                 ("  ", "text"),
                 (f"{release.seal_id[:8]}  {many}", "dim"),
-                _describe_signature(self.of.repo.id, release),
+                self._signature(release),
+                (f"@{safe(release.author.handle or '?')}", "dim"),
             )
             return Item(release.version, head, when, f"{release.version} {release.notes}", below=below)
         left: tuple[Part, ...] = (
@@ -130,10 +134,16 @@ class Releases(Split):
             (safe(first), "text"),
         )
         right = (
-            _describe_signature(self.of.repo.id, release),
-            (f"  {many}{ago(release.created_at, self.svc.clock())} ", "dim"),
+            self._signature(release),
+            (f"{many}{ago(release.created_at, self.svc.clock())} ", "dim"),
         )
         return Item(release.version, left, right, f"{release.version} {release.notes}")
+
+    def _signature(self, release: Release) -> Part:
+        """Returns the signature of a release for its row. Its text is "" if it is not signed, because most
+        releases are not."""
+        words, role = _describe_signature(self.of.repo.id, release)
+        return ("" if role == "dim" else f"{words}  ", role)
 
     def do_add(self) -> None:
         from tui.screens.lists.new_release import NewRelease
@@ -186,6 +196,11 @@ def _signer(release: Release) -> str:
     return f"  by @{safe(by.handle or '?')}" if by is not None else ""
 
 
+def _is_seal(key: Hashable | None) -> bool:
+    """Whether this is the key of the row of a seal."""
+    return isinstance(key, tuple) and key[0] == "seal"
+
+
 class ReleaseScreen(WithFacts, Moving, LeadsToTabs):
     """The screen of one release. Its files are downloaded into the folder in which the app was started."""
 
@@ -200,7 +215,7 @@ class ReleaseScreen(WithFacts, Moving, LeadsToTabs):
         _action("upload", "u", "upload files", "upload {version} PATHS", "asset.upload"),
         _action("remove", "x", "remove the file", "delete-asset {version} {name}", "asset.delete"),
         _action("edit", "e", "edit the notes", "edit {version}", "release.edit"),
-        _action("notes", "E", "notes by a command", "edit {version}", "release.edit"),
+        _action("notes", "E", "notes in a form", "edit {version}", "release.edit"),
         *TAB_ACTIONS,
     )
 
@@ -208,11 +223,16 @@ class ReleaseScreen(WithFacts, Moving, LeadsToTabs):
         super().__init__()
         self.repo, self.release, self.stale = repo, release, True
         self.texts: Texts = Texts(self, self.paint)
+        self._before: Release | None = None  # the release before this one
+        self._seals: list[SealSummary] | None = None  # those up to this release, until they are read
 
     def label_of(self, action: Action) -> str:
-        """Returns the label of an action in the line of keys. Opening and removing have one only while a file
-        is under the cursor."""
-        on_file = isinstance(self.query_one("#release", Lines).key, str)
+        """Returns the label of an action in the line of keys. Opening has one only while a file or a seal is
+        under the cursor, and removing only on a file."""
+        key = self.query_one("#release", Lines).key
+        if action.id == "open" and _is_seal(key):
+            return "open the seal"
+        on_file = isinstance(key, str)
         return super().label_of(action) if on_file or action.id not in ("open", "remove") else ""
 
     def do_back(self) -> None:
@@ -243,6 +263,34 @@ class ReleaseScreen(WithFacts, Moving, LeadsToTabs):
 
     def do_refresh(self) -> None:
         self.svc.load(contents.release(self.repo.id, self.release.version), self._take_release)
+        self.svc.load(contents.releases(self.repo.id), self._take_releases)
+        self.svc.load(contents.history(self.repo.id, self.release.seal_id, None), self._take_seals)
+
+    def _take_releases(self, releases: list[Release], at: float) -> None:
+        older = [each for each in releases if each.created_at < self.release.created_at]
+        self._before = max(older, key=lambda each: each.created_at, default=None)
+        self.paint()
+
+    def _take_seals(self, seals: list[SealSummary], at: float) -> None:
+        self._seals = seals
+        self.paint()
+
+    def _seal_rows(self) -> list[Item]:
+        """Returns a row for each seal that this release has and the one before does not."""
+        before, now = self._before, self.svc.clock()
+        if self._seals is None:
+            return []
+        end = before.seal_id if before is not None else ""
+        new = list(takewhile(lambda seal: seal.id != end, self._seals))
+        title = f"Seals since {safe(before.version)}" if before is not None else "Seals"
+        rows = [Item(None, (("", "text"),)), heading(title, len(new))]
+        for seal in new[:SEALS]:
+            who = f"@{safe(seal.provenance.who.handle or '?')} {brief(seal.created_at, now)} "
+            parts = ((f"{seal.id[:8]}  ", "accent"), (safe(first_words(seal.message)), "text"))
+            rows.append(Item(("seal", seal.id), parts, ((who, "dim"),), f"{seal.id} {seal.message}"))
+        if len(new) > SEALS:
+            rows.append(Item(None, ((f"and {len(new) - SEALS} more", "dim"),)))
+        return rows
 
     def _take_release(self, release: Release, at: float) -> None:
         self.release = release
@@ -265,21 +313,25 @@ class ReleaseScreen(WithFacts, Moving, LeadsToTabs):
             for name in self.moved
             if name not in {asset.name for asset in release.assets}
         ]
-        rows += [Item(None, (("", "text"),))] if rows else []
+        uploads = next(action for action in self.ACTIONS if action.id == "upload")
+        may_change = bool(self.label_of(uploads))
+        if not release.assets and not self.moved:
+            words = "no files; u uploads some" if may_change else "no files"
+            rows.append(Item(None, ((words, "dim"),)))
+        rows += [Item(None, (("", "text"),))]
         notes = self.texts.rows(release.notes, self.text_width)
         rows += [item(("note", place), row) for place, row in enumerate(notes)]
         if not release.notes.strip():
-            rows.append(Item(None, (("no notes; E writes them", "dim"),)))
+            rows.append(Item(None, (("no notes; e writes them", "dim"),)))
+        rows += self._seal_rows()
         self.query_one("#release", Lines).show(rows)
-        self.show_facts(_fact_items(self.repo.id, release, now, files=False))
+        facts = _fact_items(self.repo.id, release, now, files=False)
+        if may_change:
+            facts += fact_rows("take it back", [(f"svc repo release delete {safe(release.version)}", "dim")])
+        self.show_facts(facts)
 
     def on_screen_suspend(self) -> None:
         self.stale = True  # a command may change it
-
-    def do_upload(self) -> None:
-        """Let the user type which files to upload. If the last upload did not finish, the prompt begins with
-        its files."""
-        self.ask("files to upload", self.upload, value=self.left_over)
 
     def do_edit(self) -> None:
         """Let the user change the notes. The draft is deleted once the server has them."""
@@ -312,6 +364,12 @@ class ReleaseScreen(WithFacts, Moving, LeadsToTabs):
         self.confirm(f"Remove {name} for good?", lambda: self._run(f"removing {name}", *words), destroys=True)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        key = event.key
+        if isinstance(key, tuple) and _is_seal(key):
+            from tui.screens.code.seal import SealScreen
+
+            self.app.push_screen(SealScreen(self.repo, str(key[1])))
+            return
         asset = next((asset for asset in self.release.assets if asset.name == event.key), None)
         if asset is not None:
             self.download(asset)

@@ -54,11 +54,13 @@ def run_rows(
     others: Sequence[Run] = (),
     width: int = 0,
     blocks: Sequence[Block] = (),
+    listed: bool = False,
 ) -> list[Row | Line]:
     """Returns the rows of a run: its state, facts, summary and earlier runs, and what the user can do next.
     `text_rows`: turns the summary into rows. `beside`: a separate column shows the facts, so they are left
     out here. `others`: the runs of the repository, the newest first. `width`: the columns for the earlier
-    runs and the `blocks`. If it is 0, there is no room for them."""
+    runs and the `blocks`. If it is 0, there is no room for them. `listed`: a list beside has a row for each
+    earlier run, so they are only summed up here."""
     conclusion = run.conclusion.replace("_", " ") if run.conclusion in UNSAID else ""
     rows: list[Row | Line] = [(sign_of_run(run), (f" {safe(run.name)}", "title"), (f"  {conclusion}", "dim"))]
     if not beside:
@@ -69,10 +71,12 @@ def run_rows(
     rows += [BLANK, _next(run)] if width else []
     same = [other for other in others if other.name == run.name]
     if width:
-        listed = Block(
-            f"Runs of {safe(run.name)}", lambda wide: _runs_of(run, same, wide, now), str(len(same))
+        history = Block(
+            f"Runs of {safe(run.name)}",
+            lambda wide: _history(same) if listed else _runs_of(run, same, wide, now),
+            str(len(same)),
         )
-        return [*rows, BLANK, *lay_blocks([listed, *blocks] if len(same) > 1 else blocks, width)]
+        return [*rows, BLANK, *lay_blocks([history, *blocks] if len(same) > 1 else blocks, width)]
     if len(same) > 1:
         rows += [BLANK, *_history(same)]
     return [*rows, BLANK, _next(run)]
@@ -116,7 +120,7 @@ def _history(same: Sequence[Run]) -> list[Line]:
     newest = list(reversed(same[:RECENT]))
     signs: list[Part] = [(words[0], role) for words, role in map(sign_of_run, newest)]
     rows: list[Line] = [
-        (("runs      ", "dim"), *signs, (f"  the last {len(newest)}, the newest right", "dim"))
+        (("runs      ", "dim"), *signs, (f"  the last {len(newest)}, oldest to newest", "dim"))
     ]
     times = [seconds for seconds in map(seconds_of, newest) if seconds is not None]
     if len(times) > 1:

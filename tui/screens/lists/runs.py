@@ -145,11 +145,12 @@ class Workflows(Split):
             self.svc.load(contents.seal_checks(repo.id, seal), self._paint_head)
 
     def count(self) -> str | None:
-        """Returns the number of failed checks of the shown seal as text. Returns "" if none has failed, and
-        None while that is unknown."""
+        """Returns the number of failed checks of the shown seal as text. Cancelled ones are not counted.
+        Returns "" if none has failed, and None while that is unknown."""
         if self._head is None or self._head.seal_id != self.of.seal:
             return None
-        return f"✗{self._head.rollup.failed}" if self._head.rollup.failed else ""
+        failed = sum(check.state == "fail" for check in self._head.items)
+        return f"✗{failed}" if failed else ""
 
     def _paint_runs(self, runs: list[Run], at: float) -> None:
         self._runs, self._waiting = {run.id: run for run in runs}, ""
@@ -192,10 +193,15 @@ class Workflows(Split):
                 if check.run_id:
                     self._ids[check.name] = check.run_id
                 right = ((f"{attempt_words(check.attempt)}{when} ", "dim"),)
-                rows.append(Item(key, (*left, (below, "dim")), right, check.name))
+                found_by = f"{check.name} {head.seal_id} {check.summary or ''} {check.state}"
+                rows.append(Item(key, (*left, (below, "dim")), right, found_by))
             rows.append(Item(None, BLANK))
-        rows.append(heading("Runs", None if self._waiting else len(self._runs)))
-        rows += [self._row(run, wide) for run in self._runs.values()]
+        above = set(self._ids.values())  # which the checks of the seal show already
+        others = [run for run in self._runs.values() if run.id not in above]
+        if others or not above:
+            rest = "Other runs" if above else "Runs"
+            rows.append(heading(rest, None if self._waiting else len(others)))
+            rows += [self._row(run, wide) for run in others]
         if self._waiting:
             rows += [Item(None, row) for row in fold([(self._waiting, "dim")], self.list_width - 2)]
         elif not self._runs:
@@ -436,7 +442,9 @@ class RunScreen(SplitScreen, LeadsToTabs):
         if not self.previews:
             return run_rows(run, now, lambda text: texts.rows(text, width), beside, self._runs)
         blocks = self._glance.blocks(self.repo, run)
-        return run_rows(run, now, lambda text: texts.rows(text, width), beside, self._runs, width, blocks)
+        return run_rows(
+            run, now, lambda text: texts.rows(text, width), beside, self._runs, width, blocks, listed=True
+        )
 
     def preview_of(self, key: Hashable) -> None:
         run = self._current

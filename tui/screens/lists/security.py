@@ -14,7 +14,7 @@ from localstore.core.model.audit import AuditEntry
 from localstore.core.model.check import Check
 from localstore.core.model.dependency import Dependencies, Dependency
 from localstore.core.model.proposal import ProposalQuery
-from localstore.core.model.protection import Protection, matching, refusal
+from localstore.core.model.protection import Protection, ProtectionSet, matching, refusal
 from localstore.core.model.report import Report
 from localstore.core.words import count
 from tui import contents
@@ -89,9 +89,7 @@ class Security(Split):
         if action.id == "pane":
             return self.pane_label()
         if action.id == "open":
-            return "open" if self._opened else "rules in Settings" if self._is_about_rules else ""
-        if action.id == "rules":
-            return "" if self._is_about_rules else action.label
+            return "open" if self._opened else self._rule_label
         return action.label
 
     @property
@@ -115,9 +113,24 @@ class Security(Split):
         return {"advisory": opened[1]} if opened[:1] == ["advisories"] else {}
 
     @property
-    def _is_about_rules(self) -> bool:
-        """Whether the row under the cursor is a branch or a rule."""
-        return str(self.listed.key).partition(" ")[0] in ("branch", "rule")
+    def _rule_label(self) -> str:
+        """What enter does on a branch or a rule. "" on other rows."""
+        rule = self._rule_here
+        return "" if rule is None else "open the rule" if isinstance(rule[1], Protection) else "begin a rule"
+
+    @property
+    def _rule_here(self) -> tuple[str, ProtectionSet] | None:
+        """The pattern and the rule of the row under the cursor. On a branch without a rule, the rule is one
+        that asks for nothing. None on other rows."""
+        kind, _, name = str(self.listed.key).partition(" ")
+        rules = self._rules or []
+        if kind == "branch":
+            covering = matching(rules, name)
+        else:
+            covering = [rule for rule in rules if kind == "rule" and rule.pattern == name]
+        if covering:
+            return covering[0].pattern, covering[0]
+        return (name, ProtectionSet()) if kind == "branch" else None
 
     def do_report(self) -> None:
         self.svc.open_form("repo reports create")
@@ -290,8 +303,7 @@ class Security(Split):
 
     def _summary_rows(self) -> list[Line]:
         """Returns the rows of the preview of the whole tab, in blocks: advisories by severity, dependencies,
-        the protection of the default branch, branches, checks, who set the rules, and what the user can do
-        next."""
+        the protection of the default branch, checks, who set the rules, and what the user can do next."""
         branch = self.of.repo.default_branch
         blocks = [
             Block("What needs you", self._needed_rows),
@@ -299,7 +311,6 @@ class Security(Split):
             Block("Dependencies", self._dependency_share),
             Block(f"{safe(branch)} is the default branch", lambda wide: self._protection_rows(branch)),
             Block("What you may do", lambda wide: self._allowed_rows(branch, wide)),
-            Block("Branches", self._branch_rows, str(len(self._branches))),
             Block("Required checks", lambda wide: self._check_rows(self._rules or (), wide)),
             Block("Who set the rules", self._audit_rows),
             Block("Next", self._help_rows),
@@ -355,17 +366,6 @@ class Security(Split):
         rows: list[Line] = [(*bar(len(affected), len(all_of_them), room, "bad"), (words, "text"))]
         return [*rows, *(_dependency(dependency).left for dependency in affected)]
 
-    def _branch_rows(self, width: int) -> list[Line]:
-        """Returns a bar with the share of branches that rules protect, and a row for each branch."""
-        count = len(self._branches)
-        protected = count - len(self._find_unprotected())
-        words = f" {protected} of {count} protected"
-        share = bar(protected, count, max(6, min(BAR, width - len(words))), "good")
-        rows: list[Line] = [(*share, (words, "text"))] if count else []
-        rows += [self._branch(name).left for name in self._branches[:BRANCH_ROWS]]
-        hidden = count - BRANCH_ROWS
-        return [*rows, ((f"  {hidden} more", "dim"),)] if hidden > 0 else rows
-
     @property
     def _required(self) -> list[str] | None:
         """The names of the required checks. None until they are read."""
@@ -395,8 +395,8 @@ class Security(Split):
         now = self.svc.clock()
         return [
             (
-                ("✓ " if entry.action == SET else "✗ ", "good" if entry.action == SET else "bad"),
                 (f"{safe(entry.subject or '')}  ", "accent"),
+                ("set by " if entry.action == SET else "removed by ", "text"),
                 (f"@{safe((entry.actor and entry.actor.handle) or '?')}", "person"),
                 (f" {ago(entry.at, now)}", "dim"),
             )
@@ -599,7 +599,7 @@ class Security(Split):
         """Returns rows about a branch: the rules that protect it, what they mean for the user, and the
         proposals for it."""
         rules = matching(self._rules or (), name)
-        opens = f"opens the rule {safe(rules[0].pattern)} in Settings" if rules else "begins a rule for it"
+        opens = f"opens the rule {safe(rules[0].pattern)} " if rules else "begins a rule for it"
         blocks = [
             Block("Protection", lambda wide: self._protection_rows(name)),
             Block("What you may do", lambda wide: self._allowed_rows(name, wide)),
@@ -639,12 +639,12 @@ class Security(Split):
             Block(
                 "Who set it",
                 lambda wide: [
-                    row for row in self._audit_rows(wide) if row[1][0].strip() == safe(rule.pattern)
+                    row for row in self._audit_rows(wide) if row[0][0].strip() == safe(rule.pattern)
                 ],
             ),
             Block(
                 "Next",
-                lambda wide: fold([("enter ", "accent"), ("opens it in Settings", "dim")], wide),
+                lambda wide: fold([("enter ", "accent"), ("opens it", "dim")], wide),
             ),
         ]
         return [
@@ -657,8 +657,10 @@ class Security(Split):
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         if self._opened:
             self.svc.run_words(self._opened)
-        elif self._is_about_rules:
-            self.do_rules()
+        elif (rule := self._rule_here) is not None:
+            from tui.screens.settings.rule import RuleScreen
+
+            self.app.push_screen(RuleScreen(self.of.repo, *rule))
 
 
 def _severity(severity: str) -> Part:

@@ -253,13 +253,16 @@ def must_pass(check: SealCheck, proposal: Proposal) -> Part:
 
 def checks_of(rollup: Rollup | Counts, items: Sequence[SealCheck] = ()) -> Part:
     """Returns the state of all checks as a part, such as `✓ 4/4`, `✗ lint` or `◐ 1/3`. Its text is "" if
-    there are no checks. `items`: the checks, from which the names of failed ones are taken."""
+    there are no checks. `items`: the checks, from which the names of failed ones are taken, and whether they
+    were only cancelled, which the counts do not tell apart."""
     if not rollup.total:
         return ("", "text")
     if rollup.failed:
-        named = [safe(item.name) for item in items if item.state in ("fail", "cancel")]
-        words = named[0] if named else f"{rollup.failed} failed"
-        return (f"✗ {words}{f' +{len(named) - 1}' if len(named) > 1 else ''}", "bad")
+        for state, sign, role in (("fail", "✗", "bad"), ("cancel", SIGNS["cancel"], "warn")):
+            named = [safe(item.name) for item in items if item.state == state]
+            if named:
+                return (f"{sign} {named[0]}{f' +{len(named) - 1}' if len(named) > 1 else ''}", role)
+        return (f"✗ {rollup.failed} failed", "bad")
     count = f"{rollup.passed}/{rollup.total}"
     return (f"◐ {count}", "warn") if rollup.pending else (f"✓ {count}", "good")
 

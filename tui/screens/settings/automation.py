@@ -45,7 +45,7 @@ class Automation(Panel):
         ]
         return [
             *rows,
-            self.row("add", "", "add a webhook", "an address that is told what happens here", "dim"),
+            self.row("add", "", "add a webhook", "is told what happens here", "dim"),
         ]
 
     def chosen(self, kind: str, name: str) -> None:

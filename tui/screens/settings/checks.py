@@ -18,7 +18,7 @@ from tui.screens.settings.form import LABEL, FormDrafts
 from tui.screens.settings.freed_merges import FreedMerges
 from tui.screens.settings.panel import Panel
 from tui.screens.settings.removed_rules import RemovedRules
-from tui.screens.settings.rule import RuleScreen, apply_changes, name_of_drafts
+from tui.screens.settings.rule import RuleScreen, apply_changes, name_of_drafts, with_draft
 from tui.screens.settings.rule_words import in_words, sentences
 from tui.text import Part, safe
 from tui.texts import first_words
@@ -116,7 +116,7 @@ class BranchRules(Panel):
     }
 
     rules: tuple[Protection, ...] = ()
-    _drafts: tuple[str, ...] = ()  # patterns of rules with unsaved changes
+    _drafts = FormDrafts()  # unsaved changes of rules, by pattern
     _removed = RemovedRules()
 
     def load(self) -> None:
@@ -125,7 +125,7 @@ class BranchRules(Panel):
 
     def look(self) -> None:
         """Read which rules have unsaved changes, and which were removed."""
-        self._drafts = tuple(FormDrafts(self.svc.drafts, name_of_drafts(self.repo.id)).forms())
+        self._drafts = FormDrafts(self.svc.drafts, name_of_drafts(self.repo.id))
         self._removed = RemovedRules(self.svc.drafts, self.repo.id)
 
     def _paint_rules(self, rules: list[Protection], at: float) -> None:
@@ -138,22 +138,26 @@ class BranchRules(Panel):
     def rows(self) -> list[Item]:
         rules = {rule.pattern: rule for rule in self.rules}
         removed = self._removed.patterns(self.svc.clock())
-        patterns = sorted({*rules, *self._drafts, *removed})
+        patterns = sorted({*rules, *self._drafts.forms(), *removed})
         return [
             *(self._rule_row(pattern, rules.get(pattern)) for pattern in patterns),
-            self.row("protect", "", "protect branches", "by a name or a pattern such as release/*", "dim"),
+            self.row("protect", "", "protect branches", "a name, or such as release/*", "dim"),
         ]
 
     def _rule_row(self, pattern: str, rule: Protection | None) -> Item:
-        """Returns the row of a rule. It says first that a rule has a draft, because the words may be cut."""
+        """Returns the row of a rule. If the rule has a draft, the row says so first, because the words may be
+        cut, and then what the draft asks for."""
+        has_draft = pattern in self._drafts.forms()
         words = in_words(rule, self._required) if rule is not None else "no rule yet"
         if self.is_removed(pattern):
             words = "- removed, U brings it back"
+        if has_draft:
+            words = in_words(*with_draft(rule or ProtectionSet(), self._drafts.of(pattern), self._required))
         row = self.row("rule", pattern, pattern, words, "text" if rule is not None else "dim")
-        if pattern not in self._drafts:
+        if not has_draft:
             return row
         label, *value = row.left
-        mark: tuple[Part, ...] = (("* ", "warn"), (label[0][2:], label[1]), ("draft, not saved  ", "warn"))
+        mark: tuple[Part, ...] = (("* ", "warn"), (label[0][2:], label[1]), ("not saved: ", "warn"))
         return row._replace(left=(*mark, *value))
 
     def is_removed(self, pattern: str) -> bool:
@@ -164,8 +168,8 @@ class BranchRules(Panel):
         rule = self._find(name)
         if kind != "rule":
             return []
-        draft: tuple[Part, ...] = (("* draft, not saved: enter opens it, S there saves it", "warn"),)
-        details: list[tuple[Part, ...]] = [draft] if name in self._drafts else []
+        draft: tuple[Part, ...] = (("* a draft, not saved: enter opens it, S there saves it", "warn"),)
+        details: list[tuple[Part, ...]] = [draft] if name in self._drafts.forms() else []
         was = self._removed.find(name, self.svc.clock())
         if rule is None and was is not None:
             details.append((("removed; it was: ", "dim"), (safe(in_words(was, self._required)), "text")))
@@ -173,7 +177,8 @@ class BranchRules(Panel):
         if rule is None:
             return details
         means = sentences(rule, self._required)
-        details.append(((safe(" ".join(means)), "text"),))
+        now = "as saved: " if details else ""
+        details.append(((now, "dim"), (safe(" ".join(means)), "text")))
         names = [ref.name for ref in self.of.of.refs if ref.type == "branch"]
         matching = [branch for branch in names if branch_pattern.matches(name, branch)]
         if names:
@@ -189,7 +194,7 @@ class BranchRules(Panel):
         if kind == "rule":
             self._open(name, self._find(name) or ProtectionSet())
         else:
-            self.protect(self.repo.default_branch)
+            self.protect("")
 
     def bring_back(self, pattern: str) -> None:
         """Make a removed rule again as it was."""
@@ -201,8 +206,8 @@ class BranchRules(Panel):
         return next((rule for rule in self.rules if rule.pattern == pattern), None)
 
     def protect(self, branch: str) -> None:
-        """Ask for the pattern of a new rule. The prompt begins with the name of a branch."""
-        self.ask("branch, or pattern of branches", self._new_rule, branch)
+        """Ask for the pattern of a new rule. `branch`: with what the prompt begins."""
+        self.ask("branch: a name, or a pattern such as release/*", self._new_rule, branch)
 
     def _new_rule(self, text: str) -> None:
         pattern = text.strip()

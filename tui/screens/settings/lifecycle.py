@@ -61,8 +61,8 @@ class Lifecycle(Panel):
             self.row("archive", "", "archived", archived),
             self.row("offered", offered.id, "transfer", f"* offered to @{offered.to.handle or '?'}")
             if offered is not None
-            else self.row("transfer", "", "transfer", "give it to another owner; type its name", "dim"),
-            self.row("delete", "", "delete", "type its name; it can be restored for 30 days", "bad"),
+            else self.row("transfer", "", "transfer", "give it to another owner", "dim"),
+            self.row("delete", "", "delete", "can be restored for 30 days", "bad"),
         ]
 
     def chosen(self, kind: str, name: str) -> None:

@@ -27,7 +27,7 @@ from tui.screens.settings.form import LABEL, Field, FormDrafts, SettingsForm, fa
 from tui.screens.settings.freed_merges import FreedMerges
 from tui.screens.settings.meanings import meaning
 from tui.screens.settings.removed_rules import RemovedRules
-from tui.screens.settings.rule_words import FLAGS, NO_CHECK, approvals_of, sentences
+from tui.screens.settings.rule_words import FLAGS, NO_CHECK, approvals_of, in_words, sentences
 from tui.screens.split import PANE, SPLIT_ACTIONS, SplitScreen
 from tui.text import Part, fold, fold_after, safe
 from tui.widgets.lines import Item, Lines, heading, queued_rows, sequence
@@ -40,7 +40,7 @@ RULE = "svc repo protect set {pattern}"
 FIELDS = (
     Field(APPROVALS, "approvals", "number"),
     *(Field(flag, label, "flag") for flag, label in FLAGS.items() if flag != "lock_writes"),
-    Field(CHECKS, "which, for all rules", "many", "none is chosen"),
+    Field(CHECKS, "which (all rules)", "many", "none is chosen"),
     Field("lock_writes", FLAGS["lock_writes"], "flag"),
 )
 BEFORE = {APPROVALS: "A merge needs", "lock_writes": "Writing and deleting"}  # headings above fields
@@ -48,7 +48,7 @@ SHORT = {"more": "more", "fewer": "fewer", "check": "checks", "clear": "remove"}
 UNREAD = "not read yet"
 OF_ALL = "The checks change for every rule that asks for them, also for"
 CHANGES = "enter changes it, S saves"
-LOW = 24  # lines of a terminal below which the parts of the form have no empty rows between them
+LOW = 25  # lines of a terminal below which the parts of the form have no empty rows between them
 BLANK: tuple[Part, ...] = (("", "text"),)
 
 
@@ -73,12 +73,22 @@ class Known(NamedTuple):
 
 class RuleScreen(SplitScreen):
     LIST = "rule"
+    KEEPS_ESC = True
     SHARE = 52
     BELOW = 3
     ACTIONS = (
         Action("open", ("enter",), "change", RULE, "signed_in", True, "protection.set"),
         Action("save", ("S",), "save", RULE, "signed_in", True, "protection.set"),
         Action("undo", ("U",), "take changes back", footer=True),
+        Action(
+            "clear",
+            ("x",),
+            "remove the rule",
+            "svc repo protect clear {pattern}",
+            "signed_in",
+            True,
+            "protection.clear",
+        ),
         Action("more", ("plus",), "one approval more", RULE, "signed_in", True, "protection.set"),
         Action("fewer", ("minus",), "one fewer", RULE, "signed_in", True, "protection.set"),
         Action(
@@ -89,15 +99,6 @@ class RuleScreen(SplitScreen):
             "signed_in",
             True,
             "check.enable",
-        ),
-        Action(
-            "clear",
-            ("x",),
-            "remove the rule",
-            "svc repo protect clear {pattern}",
-            "signed_in",
-            True,
-            "protection.clear",
         ),
         PANE,
         *SPLIT_ACTIONS,
@@ -142,7 +143,7 @@ class RuleScreen(SplitScreen):
         if action.id == "undo" and not self.form.changed:
             if self._before is None:
                 return ""
-            return "bring it back" if self._before.exists and not self._exists else "undo what was sent"
+            return "bring it back" if self._before.exists and not self._exists else "undo it"
         if action.id == "save":
             return super().label_of(action) if self.form.changed or not self._exists else ""
         if action.id == "clear":
@@ -438,7 +439,11 @@ class RuleScreen(SplitScreen):
                 sending.put(endpoint, body, about=repo.full_name, id=repo.id, pattern=pattern)
             put_changes(sending, repo, checks)
 
-        self.svc.outbox.queue(put, lambda: self._become(body, required))
+        if body is None:
+            done = f"the rule for {pattern} is removed"
+        else:
+            done = f"the rule for {pattern} is saved: {in_words(body, required)}"
+        self.svc.outbox.queue(put, lambda: self._become(body, required), done)
 
     def _become(self, body: ProtectionSet | None, required: list[str]) -> None:
         """Called when a change is in the outbox. Shows the rule as it will be, and remembers what it was."""
@@ -470,6 +475,19 @@ class RuleScreen(SplitScreen):
         if name == APPROVALS and not isinstance(value, int):
             return f"{value} is not a number"
         return "" if name == CHECKS else fault_of(ProtectionSet, {name: value})
+
+
+def with_draft(
+    rule: ProtectionSet, draft: Mapping[str, Any], required: Sequence[str] | None
+) -> tuple[ProtectionSet, Sequence[str] | None]:
+    """Returns a rule as a draft changes it, and the required checks as the draft changes them. What is not
+    valid in the draft leaves the rule as it is. `required`: None if they are not known yet."""
+    values = {name: value for name, value in draft.items() if name != CHECKS}
+    if fault_of(ProtectionSet, values):
+        return rule, required
+    changed = replace(_body_of(rule), **values)
+    changed = replace(changed, require_review=bool(values.get(APPROVALS, approvals_of(rule))))
+    return changed, required if required is None else apply_changes(required, draft.get(CHECKS, {}))
 
 
 def name_of_drafts(repo_id: str) -> str:

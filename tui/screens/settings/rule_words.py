@@ -16,7 +16,7 @@ FLAGS = {
 """The flags of a rule that change something, each with its name for the user. `lock_deletions` is not among
 them, because a branch with a rule is never deleted."""
 NAMED = 3  # checks that a sentence names; it counts the others
-NONE_CHOSEN = "required checks (none is chosen)"
+NONE_CHOSEN = "checks (none is chosen)"
 NO_CHECK = "No check is required yet, so no merge waits for one."
 
 

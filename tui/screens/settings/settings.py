@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tui.reads import Read
     from tui.screens.repo_page import RepoPage
 
+NARROW_SHARE, ROOMY = 60, 120  # hundredths of the width for the list below so many columns of a terminal
 MARKS = ("  ", "* ", "⋯ ")  # before the label of a field
 PANELS: tuple[type[Panel], ...] = (
     General,
@@ -84,6 +85,12 @@ class Settings(Split):
     @property
     def repo(self) -> Repo:
         return self.of.repo
+
+    @property
+    def _share(self) -> int:
+        """The hundredths of the width that the list takes. A terminal of few columns would cut its values."""
+        is_narrow = self.app.size.width < ROOMY
+        return self.svc.shares.get(self.LIST, NARROW_SHARE) if is_narrow else super()._share
 
     def make_title(self) -> tuple[Part, ...]:
         return (("Settings", "title"),)
