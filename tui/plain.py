@@ -536,6 +536,9 @@ class LineMode:
         except SvcError as error:
             self._speech.fail(sentence(error))
             visit.filter = ""
+        else:
+            if not any(choice.page for choice in page.choices):  # their numbers are those of rows
+                page = page._replace(choices=())
         return page, page.choices
 
     def _read(self, read: Read[T]) -> T:

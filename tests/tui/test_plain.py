@@ -126,6 +126,12 @@ def test_a_filtered_list_stays_when_one_comes_back_to_it(busy: str, typed) -> No
     assert out.count("filter: state:open") == 2
 
 
+def test_a_filter_without_hits_leaves_no_number_to_type(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    answer = typed("1", "issues", "/zzzz", "1", "A title", "q")
+    assert "new issue" not in answer.out.split("zzzz", 1)[1]
+    assert "1 is none of the choices" in answer.out and answer.code == 1
+
+
 def test_the_end_of_the_input_ends_it(project: str, typed) -> None:  # type: ignore[no-untyped-def]
     assert typed("1").code == 0
 
