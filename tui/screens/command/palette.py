@@ -19,7 +19,7 @@ from tui.text import Part, fit, safe
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.ranked import NAMED, Nearness, Ranked
 
-LABEL, SHARE = 48, 45  # columns of what an action does, where commands begin, and hundredths of the row
+LABEL, SHARE = 64, 55  # columns of what an action does, where commands begin, and hundredths of the row
 EDGE = 5  # columns of a card's frame, of the blanks inside it, and of the mark of a row
 ROW, SCREEN, EVERY, COMMANDS = "This row", "This screen", "Everywhere", "Every command of svc"
 MOVING = "Moving"
@@ -69,7 +69,6 @@ class Help(Card):
         self._where, self._refused = where, refused
         self._facts: dict[str, str] = {}
         self._wide = LABEL  # columns of what an action does, where commands begin
-        self._room = LABEL  # columns of a row
 
     WIDTH, SHARE = 120, 75
     all = False  # whether actions without a key are listed
@@ -98,8 +97,7 @@ class Help(Card):
 
     def rows(self) -> list[Item]:
         """Returns the rows of all actions, in groups with a heading."""
-        self._room = min(self.WIDTH, self.app.size.width - 2 * MARGIN) - EDGE
-        share = self._room * SHARE // 100
+        share = (min(self.WIDTH, self.app.size.width - 2 * MARGIN) - EDGE) * SHARE // 100
         longest = max((len(action.label) for action in self._table.values() if action.keys), default=0)
         self._wide = min(LABEL, max(share, longest))
         groups: dict[str, list[Item]] = {name: [] for name in GROUPS}
@@ -122,8 +120,7 @@ class Help(Card):
         label = "" if is_command else action.label
         summary = self.svc.summary(action.command.removeprefix("svc ")) if not label else ""
         right: tuple[Part, ...] = ((f" {keys}", "accent"),) if keys else ()
-        taken = sum(cell_len(text) for text, _ in (beside, *right)) + len(right)
-        name = fit(((safe(label or summary), "dim" if why else "text"),), max(self._wide, self._room - taken))
+        name = fit(((safe(label or summary), "dim" if why else "text"),), self._wide)
         blank = " " * (self._wide - sum(cell_len(text) for text, _ in name))
         path = self.svc.path_of_command(action.command)
         others = f"{keys} {command or action.command}{_other_words(action)}"
