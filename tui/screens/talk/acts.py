@@ -180,6 +180,9 @@ class Acts(Mixed):
         """Called when the user closes or reopens an issue or a proposal. `state`: the state that it gets.
         `words`: a text that says so and names it."""
 
+    def title_changed(self, before: str) -> None:
+        """Called when the user has changed a title. `before`: the title until then."""
+
     def do_title(self) -> None:
         about, item = self._read()
         if about is None or item is None:
@@ -190,6 +193,7 @@ class Acts(Mixed):
                 self.front.say(f"a title has words; #{about.number} keeps the one it has", "warn")
             elif text.strip() != item.title:
                 self.patch_one(about, title=text.strip())
+                self.title_changed(item.title)
 
         self.front.ask(f"title of #{about.number}", entitle, value=item.title)
 
