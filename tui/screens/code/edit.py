@@ -514,7 +514,7 @@ class Edit(Over):
             apart = f"; the text is in {self._apart}" if self._apart else ""
             below.say(f"{self._ended}; {text}" if role == "bad" else f"{self._ended}{apart}", role)
         elif opened:
-            sealed = f"✓ sealed on {safe(self._branch)}: svc pr create proposes it"
+            sealed = f"✓ sealed on {safe(self._branch)}; svc pr create proposes it"
             words = sealed if self._proposable and role == "good" else text
             words = self._where_saved(is_moved) if is_unsealed else words
             below.say(f"{self._branch}: {self._why_refused()}" if self._refused else words, role)
