@@ -18,7 +18,7 @@ from tui import contents
 from tui.actions import Action
 from tui.drafts import name_draft
 from tui.listed import ListedIssue, ListedProposal
-from tui.screens.base import READING_SECONDS, Base
+from tui.screens.base import READING_SECONDS, Base, Undo
 from tui.screens.talk.previews import colours_of, first_left, label_parts
 from tui.text import Part, safe
 
@@ -180,9 +180,6 @@ class Acts(Mixed):
         """Called when the user closes or reopens an issue or a proposal. `state`: the state that it gets.
         `words`: a text that says so and names it."""
 
-    def title_changed(self, before: str) -> None:
-        """Called when the user has changed a title. `before`: the title until then."""
-
     def do_title(self) -> None:
         about, item = self._read()
         if about is None or item is None:
@@ -193,7 +190,8 @@ class Acts(Mixed):
                 self.front.say(f"a title has words; #{about.number} keeps the one it has", "warn")
             elif text.strip() != item.title:
                 self.patch_one(about, title=text.strip())
-                self.title_changed(item.title)
+                undo = Undo("takes it back", lambda: self.patch_one(about, title=item.title))
+                self.front.say("title changed", "good", undo)
 
         self.front.ask(f"title of #{about.number}", entitle, value=item.title)
 

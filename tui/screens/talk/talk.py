@@ -8,7 +8,6 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
-from textual.events import Key
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.model import issue as issues
@@ -26,7 +25,7 @@ from localstore.core.words import count, first_line
 from svc.flows.happened import Happened
 from svc.flows.place.rights import refusal
 from tui import contents
-from tui.actions import Action, spell_key
+from tui.actions import Action
 from tui.blocks import CARD, draw_card
 from tui.drafts import name_draft
 from tui.listed import ListedIssue, ListedProposal
@@ -89,7 +88,6 @@ class Talk(Acts, WithFacts, LeadsToTabs):
         self.texts = Texts(self, self.paint)
         self._last_read: LastRead | None = None
         self._opened_at, self._was_led = time.monotonic(), False
-        self._title_before = ""  # which u brings back as the next key, "" if the title was not just changed
 
     def actions(self) -> tuple[Action, ...]:
         return (*self.ACTIONS, *TAB_ACTIONS)
@@ -407,31 +405,6 @@ class Talk(Acts, WithFacts, LeadsToTabs):
             self.say("put the cursor on a comment", "warn")
         else:
             edit_comment(self, self.repo, self.number, comment)
-
-    def title_changed(self, before: str) -> None:
-        self._title_before = before
-        self.say("title changed", "good")
-
-    def say(self, text: str, role: str = "text") -> None:
-        """Show a message. As long as the next key can take a changed title back, the message names it, also
-        once the title is sent."""
-        key = next((spell_key(at.keys[0]) for at in self.svc.actions() if at.id == "assign" and at.keys), "")
-        takes_back = self._title_before and role == "good" and key
-        super().say(f"{text}; {key} takes it back" if takes_back else text, role)
-
-    def on_key(self, event: Key) -> None:
-        # Textual calls that of the base classes after it.
-        keys = next((at.keys for at in self.svc.actions() if at.id == "assign"), ())
-        if not {event.key, event.character} & {*keys}:
-            self._title_before = ""
-
-    def do_assign(self) -> None:
-        """Assign the user, or take back the title that was changed by the key before."""
-        before, self._title_before = self._title_before, ""
-        if before:
-            self.patch(title=before)
-        else:
-            super().do_assign()
 
     def do_react(self) -> None:
         from tui.screens.choose import Choose
