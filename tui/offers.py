@@ -34,7 +34,7 @@ _RIGHTS: dict[str, tuple[str, ...]] = {
     "label.clone": ("label clone",),
     # --- proposals
     "proposal.get": ("pr view",),
-    "proposal.versions": ("pr versions", "pr range-diff"),
+    "proposal.versions": ("pr versions",),
     "proposal.update_branch": ("pr update-branch",),
     "proposal.reopen": ("pr reopen",),
     "check.list": ("pr checks", "repo checks list"),

@@ -9,7 +9,7 @@ import pytest
 
 from localstore.core.errors import UsageError
 from svc.cmd.frame.table import COMMANDS
-from tui.actions import EVERYWHERE, clashes, read_keys, remap
+from tui.actions import EVERYWHERE, clashes, read_keys, remap, spell_key
 from tui.app import SvcApp
 from tui.offers import OFFERS
 from tui.screens.code.code import Code
@@ -125,3 +125,8 @@ def test_a_file_of_keys_that_cannot_be_read_is_refused(tmp_path: Path, text: str
     file.write_text(text)
     with pytest.raises(UsageError, match=r"keys\.toml"):
         read_keys(file)
+
+
+def test_every_key_is_spelled_as_people_write_it() -> None:
+    spelled = {spell_key(key) for _, action in PLACED for key in action.keys}
+    assert not [key for key in spelled if "_" in key]

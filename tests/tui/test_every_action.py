@@ -111,6 +111,7 @@ SAME = {
     "react": {"issue react", "pr react"},
     "reviewer": {"pr edit"},
     "draft": {"pr ready"},
+    "changed_since": {"pr range-diff"},
     "approve": {"pr review"},
     "changes": {"pr review"},
     "remark": {"pr review"},

@@ -138,8 +138,8 @@ async def test_the_form_of_an_issue_takes_a_template_a_text_labels_and_people(
     async with open_app().run_test(size=(120, 40)) as pilot:  # the draft is there again
         await settle(pilot)
         await press(pilot, "enter", "3", "a")
-        await sees(pilot, "title     Stalls", "● bug", "two", f"people    @{me[:20]}", "enter next")
-        await press(pilot, "escape", "S")
+        await sees(pilot, "title     Stalls", "● bug", "two", f"people    @{me[:20]}", "S send")
+        await press(pilot, "S")
         await sees(pilot, "#2 Stalls")
         await press(pilot, "a", "escape")
         text = await sees(pilot, "title     needed")
@@ -150,7 +150,7 @@ async def test_the_form_of_an_issue_takes_a_template_a_text_labels_and_people(
         await press(pilot, *"Now", "enter")
         await sees(pilot, "text of the issue")
         await press(pilot, "escape")
-        await sees(pilot, "title     Now")
+        assert "needs a title" not in await sees(pilot, "title     Now")
     found = api(alice, "repos/{id}/issues/2")
     assert isinstance(found, dict)
     assert found["body"].startswith("## Steps") and "two" in found["body"]

@@ -243,8 +243,11 @@ class Home(Answered):
         at_top = lines.top == 0  # then what comes above the cursor stays in view
         if self._begins:
             proposals = self.find_proposals(self._inbox)
+            account = self.svc.client.account
             waiting = (
-                item.id for item in self._inbox if section_of(item, proposals.get(item.id)) == SECTIONS[0]
+                item.id
+                for item in self._inbox
+                if section_of(item, proposals.get(item.id), account) == SECTIONS[0]
             )
             first = ways[1].key if ways else next(waiting, ordered[0].id if ordered else None)
             lines.show(sequence(items), first)

@@ -212,9 +212,9 @@ async def test_another_branch_and_no_folder_say_what_to_do(
         pilot.app.screen.go_to("main", pilot.app.screen.seal)  # type: ignore[attr-defined]
         await settle(pilot)
         await press(pilot, "e")
-        await sees(pilot, "edit README.md on main", "is on side. Switch it to main and edit there?")
+        await sees(pilot, "edit README.md on main", "enter switch and edit")
         await press(pilot, "n")
-        await sees(pilot, " stays on side, and nothing was edited")
+        await sees(pilot, f"your folder {here().folder.name} stays on side, and nothing was edited")  # type: ignore[union-attr]
         Path("README.md").write_text("Typed meanwhile\n")
         assert alice("status").code == 0
         await press(pilot, "e")
@@ -239,7 +239,9 @@ async def test_the_folder_is_switched_to_the_branch_that_is_shown(
         await open_readme(pilot)
         pilot.app.screen.go_to("main", pilot.app.screen.seal)  # type: ignore[attr-defined]
         await settle(pilot)
-        await press(pilot, "e", "y")
+        await press(pilot, "e")
+        await sees(pilot, "enter switch and edit", "esc leave")
+        await press(pilot, "enter")
         await sees(
             pilot, "  main  edited live", "README.md · ✓ saved", "is on main now; :switch - takes it back"
         )
@@ -340,6 +342,8 @@ async def test_a_protected_branch_is_said_before_anything_is_typed(
         await open_readme(pilot)
         await pilot.press("e")
         await sees(pilot, "main takes edits by proposals only (rule main); a branch", "/README")
+        name = Path.cwd().name
+        assert f"your folder {name} goes to it" in " ".join(shown(pilot.app).split())
         assert not isinstance(pilot.app.screen, Edit)
         await pilot.press("escape")
         await sees(pilot, "main takes edits by proposals only (rule main)", "B blame")
@@ -367,6 +371,14 @@ async def test_edits_of_a_protected_branch_begin_on_a_branch_of_their_own(
         flat = " ".join(text.split())
         assert ":push -m MESSAGE seals it, :pr create proposes it" in flat
         await sees(pilot, "  own/words @ ", "edits in no seal")
+        await press(pilot, "e")
+        await sees(pilot, "README.md · ✓ saved, in no seal yet")
+        await press(pilot, "ctrl+s")
+        await press(pilot, *"Mine", "enter")
+        flat = " ".join((await sees(pilot, "✓ sealed ", "after esc")).split())
+        assert "after esc, :pr create proposes it" in flat
+        await pilot.press("escape")
+        await sees(pilot, "✓ sealed on own/words; :pr create proposes it")
     assert here().branch == "own/words" and Path("README.md").read_text().startswith("mine ")
 
 

@@ -247,7 +247,9 @@ async def test_the_changes_follow_the_cursor_of_the_files(proposal: str, alice: 
         await sees(pilot, "Because.")
         await press(pilot, "enter")
         await sees(pilot, "▾ src", "R more.py ← names.py", "its text is the same", "1 of 3 files, 0 seen")
-        await press(pilot, "j")
+        text = await press(pilot, "tab")
+        assert "c comment" not in text and "x suggest" not in text, "it has no lines"
+        await press(pilot, "f", "j")
         await sees(pilot, "M src/other.py", "2 of 3 files", "+A = 2")
         await press(pilot, "m")
         await sees(pilot, "1/3 seen", "✓   M other.py", "A new.py", "+def added():", "3 of 3 files, 1 seen")

@@ -98,15 +98,21 @@ async def test_a_proposal_is_read_changed_and_merged(proposal: str, alice: Svc, 
         assert "⊘ closed" in await press(pilot, "z")
         assert "○ open" in await press(pilot, "z")
         assert f"@{os.environ['TEST_HANDLE']}" in (await press(pilot, "u")).split("assigned")[1]
+        await press(pilot, "t", "ctrl+u", *"Odder", "enter")
+        await sees(pilot, "#1: title changed; u takes it back")
+        await press(pilot, "u")
+        await sees(pilot, "#1  Return three")
         assert "heart ×1" in await press(pilot, "e", *"heart", "enter")
         text = await press(pilot, "M")
         assert "✓ 1/1" in text and "✓ none" in text and "☐ delete the branch topic" in text
+        before = pilot.app.screen.query_one("#card").region
         text = await press(pilot, "d")
         assert "☑ delete the branch topic" in text
+        assert pilot.app.screen.query_one("#card").region == before, "the card stays in its place"
         assert f":repo branch topic --from {seal[:12]} makes it again" in text
         assert "Its own seals are then on" in await press(pilot, "j", "enter")
         text = await press(pilot, "n")
-        assert "nothing was done" in text and "○ open" in text
+        assert "nothing was done" in text
         await press(pilot, "enter", "y")
         await sees(pilot, "Merged #1")
         assert "● merged" in await press(pilot, "escape")
@@ -126,7 +132,7 @@ async def test_a_proposal_is_written_in_a_form(proposal: str, alice: Svc, open_a
         await sees(pilot, "branch to propose", "○ #1", "↑1")
         await press(pilot, *"other", "enter")
         await sees(pilot, "title     Third", "ctrl+s send all")
-        await press(pilot, "ctrl+u", *"Odd again", "enter", "escape")
+        await press(pilot, *"Odd again", "enter", "escape")  # in the place of the title of the seal
         await press(pilot, "k", "enter")
         await sees(pilot, "branch that it is for")
         await press(pilot, *"topic", "enter")
@@ -134,7 +140,7 @@ async def test_a_proposal_is_written_in_a_form(proposal: str, alice: Svc, open_a
         await press(pilot, "g", "j", "j", "j", "enter", "escape")
         await press(pilot, "a", *"other", "enter")
         await sees(pilot, "Odd again", "✓ yes", "topic  ←  other")
-        await press(pilot, "escape", "g", "j", "enter")
+        await press(pilot, "g", "j", "enter")
         await press(pilot, *"main", "enter")
         await sees(pilot, "main  ←  other")
         await press(pilot, "S")
@@ -204,6 +210,13 @@ async def test_a_way_to_merge_that_the_base_rules_out_cannot_be_chosen(
         text = await press(pilot, "M")
         assert "fast-forward  not possible: its base has moved on" in text
         assert "▌squash" in text and "move the base forward" not in text
+        assert alice("repo", "protect", "set", "main", "--required-approvals", "1").code == 0
+        assert alice("pr", "comment", "1", "--path", "src/main.py", "--line", "2", "-b", "Why?").code == 0
+        await press(pilot, "escape", "r")
+        await sees(pilot, "it needs an approval", "threads   1 open")
+        text = await press(pilot, "M")
+        assert "▌squash" in text and "move the base forward" not in text
+        assert "threads       1 open" in text
 
 
 async def test_a_stranger_reviews_and_is_told_what_needs_a_role(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,7 +19,15 @@ from tui.screens.proposal.next_step import next_step
 
 __all__ = ["other", "project", "proposal"]
 Open = Callable[..., SvcApp]
-KEYS = {"open": "enter", "approve": "A", "changes": "X", "draft": "d", "reviewer": "v", "merge": "M"}
+KEYS = {
+    "changed_since": "V",
+    "open": "enter",
+    "approve": "A",
+    "changes": "X",
+    "draft": "d",
+    "reviewer": "v",
+    "merge": "M",
+}
 ANN, BOB = {"id": "1", "handle": "ann"}, {"id": "2", "handle": "bob"}
 
 
@@ -37,11 +46,38 @@ async def test_what_is_new_since_the_last_visit_is_marked(
         await press(pilot, "r", "enter")
         await sees(pilot, "new       2 comments since you read it last; enter goes there")
         await sees(pilot, "━━ new: 2 comments", "Theirs", "A test please", "next      you: M merges it")
-        await press(pilot, "slash", *"2 comments", "enter")
-        await sees(pilot, "enter what is new")
-        await press(pilot, "enter", "escape", "escape", "enter")
+        await sees(pilot, "▌new       2 comments", "enter what is new")  # where the cursor begins
+        await press(pilot, "enter", "escape", "enter")
         await sees(pilot, "Theirs")
         assert "since you read it" not in shown(pilot.app), "it was read"
+
+
+async def test_what_was_pushed_since_the_review_is_one_key_away(
+    proposal: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("pr", "review", "1", "--comment", "-b", "Four?").code == 0
+    Path("src/main.py").write_text("def main():\n    return 4\n")
+    assert alice("push", "-m", "Four").code == 0
+    async with open_app().run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p", "enter")
+        await sees(pilot, "Four?", "version 2", "Versions 2", "V changed since your review")
+        await press(pilot, "V")
+        await sees(pilot, "src/main.py", "return 4", "return 3")
+        await press(pilot, "escape", "slash", *", version 2", "enter")
+        await sees(pilot, "enter what changed")
+        await press(pilot, "enter")
+        await sees(pilot, "src/main.py", "return 4", "return 3")
+        await press(pilot, "escape", "1")
+        await sees(pilot, "1 Overview")
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p", "enter")
+        await sees(pilot, "#1")
+        await press(pilot, "slash", *", version 2", "enter")
+        await sees(pilot, "enter what changed")
+        await press(pilot, "enter")
+        await sees(pilot, "return 4")
 
 
 def of_ann(**values: Any) -> Proposal:
@@ -100,9 +136,22 @@ def of_ann(**values: Any) -> Proposal:
             "ann",
             "you: ask somebody for a review with v; nobody is asked",
         ),
+        (
+            {"blocked_by": ["review_required"]},
+            "bob",
+            "you may: enter shows the files, A approves; nobody is asked",
+        ),
+        ({"blocked_by": ["review_required"]}, "cyd", "whoever may approve reviews it; nobody is asked"),
         ({}, "ann", "you: M merges it"),
     ],
 )
 def test_who_acts_next(values: dict[str, Any], account: str, words: str) -> None:
-    parts = next_step(of_ann(**values), account, KEYS.__getitem__, merges=True)
+    parts = next_step(of_ann(**values), account, KEYS.__getitem__, merges=True, approves=account != "cyd")
     assert "".join(text for text, _ in parts) == words
+
+
+def test_a_stale_review_names_the_key_to_what_changed_since() -> None:
+    stale = of_ann(reviewers=[{"who": BOB, "state": "approved", "stale": True}])
+    parts = next_step(stale, "bob", KEYS.__getitem__, merges=True, shows_since=True)
+    words = "V shows what changed since your review, A approves, X asks for changes"
+    assert "".join(text for text, _ in parts) == f"you: review it again, because it has changed: {words}"

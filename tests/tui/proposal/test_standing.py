@@ -116,6 +116,10 @@ def test_the_inbox_says_how_a_proposal_stands_now(space: Space) -> None:
     assert "✓ ready" in said(failed, listed()) and "failed" not in said(failed, listed())
     assert (section_of(failed), section_of(failed, listed())) == ("Needs me", "Mine")
     assert "✗ changes" in said(of_inbox("author"), listed(reviewers=(asked("bob", "changes_requested"),)))
+    watched = of_inbox("participant")
+    again = listed(reviewers=(Verdict(Person("bob"), "changes_requested", stale=True),))
+    assert section_of(watched, again, "bob") == "Needs me"
+    assert section_of(watched, again, "cyd") == "Watching"
     assert "● merged" in said(of_inbox("review_requested", state="closed", merged=True))
     assert "● merged" in said(of_inbox("author", state="closed", merged=True))
     assert "⊘ closed" in said(of_inbox("author", state="closed"))

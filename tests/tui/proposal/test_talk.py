@@ -45,6 +45,26 @@ async def test_what_happened_stands_among_the_comments(proposal: str, alice: Svc
         await sees(pilot, "return 3")
 
 
+async def test_suggested_lines_stand_in_the_talk_and_digits_lead_to_tabs(
+    proposal: str, alice: Svc, open_app: Open
+) -> None:
+    words = ("--path", "src/main.py", "--line", "2", "--suggest", "    return 4\n    # four")
+    assert alice("pr", "comment", "1", *words).code == 0
+    async with open_app().run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await open_proposal(pilot, "enter", "3", "p")
+        await sees(pilot, "I suggest other lines", "+     return 4", "+     # four")
+        await press(pilot, "5")
+        await sees(pilot, "no releases")
+        await press(pilot, "escape")
+        await open_proposal(pilot, "enter", "3", "p")
+        await sees(pilot, "I suggest other lines")
+        await press(pilot, "enter")
+        await sees(pilot, "0 seen")
+        await press(pilot, "5")
+        await sees(pilot, "no releases")
+
+
 async def test_a_thread_that_is_gone_to_is_visible_as_a_whole(
     proposal: str, alice: Svc, open_app: Open
 ) -> None:

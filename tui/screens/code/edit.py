@@ -69,6 +69,7 @@ class Edit(Over):
         self._writing: Writing | None = None
         self._people: list[PersonOnBranch] = []
         self._unsealed = False  # whether the text differs from `sealed`
+        self._proposable = False  # whether the user has sealed on a branch that can be proposed
         self._ended = self._notice = ""
         self._apart = ""  # the file with the text, if the one in the folder lacks what was typed last
         self._here: tuple[int, int] | None = None
@@ -433,11 +434,19 @@ class Edit(Over):
         if not is_done:
             self.say(last.removeprefix("svc: "), "bad")
         elif last.startswith(SEALED):
-            self.say(f"✓ sealed {last.removeprefix(SEALED)}", "good")
+            self._proposable = self._is_apart
+            proposes = "; after esc, svc pr create proposes it" if self._is_apart else ""
+            self.say(f"✓ sealed {last.removeprefix(SEALED)}{proposes}", "good")
         else:  # nothing was sealed
             self.say(last, "dim")
         self._compare()
         self._paint()
+
+    @property
+    def _is_apart(self) -> bool:
+        """Whether the text is edited on another branch than the one that others take seals from."""
+        repo, _ = self.below.subject()
+        return repo is not None and repo.default_branch != self._branch
 
     def do_edit_branch(self) -> None:
         """Take what was typed to a new branch, because the server refuses it on this one."""
@@ -505,7 +514,9 @@ class Edit(Over):
             apart = f"; the text is in {self._apart}" if self._apart else ""
             below.say(f"{self._ended}; {text}" if role == "bad" else f"{self._ended}{apart}", role)
         elif opened:
-            words = self._where_saved(is_moved) if is_unsealed else text
+            sealed = f"✓ sealed on {safe(self._branch)}; svc pr create proposes it"
+            words = sealed if self._proposable and role == "good" else text
+            words = self._where_saved(is_moved) if is_unsealed else words
             below.say(f"{self._branch}: {self._why_refused()}" if self._refused else words, role)
 
     def _where_saved(self, is_moved: bool) -> str:

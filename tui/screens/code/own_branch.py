@@ -9,7 +9,8 @@ from tui.asked import DONE
 from tui.screens.base import Base, PromptQuestion
 
 ASKS = "name of the branch"
-SWITCH_OR_LEAVE = (("y", "switch and edit"), ("esc n", "leave"))
+SWITCH_OR_LEAVE = (("enter y", "switch and edit"), ("esc n", "leave"))
+YES = ("", "y")  # what the prompt answers at enter and at y
 
 
 def suggest_name(account: str, path: str) -> str:
@@ -31,7 +32,7 @@ def ask_for_branch(screen: Base, branch: str, path: str, why: str, then: Callabl
         else:
             screen.say(f"{before}a new branch needs a name", "warn")
 
-    screen.say(f"{before}a branch of their own takes your edits, and {_folder(screen)} goes along:", "warn")
+    screen.say(f"{before}a branch of their own takes your edits, and {_folder(screen)} goes to it:", "warn")
     screen.ask(
         ASKS,
         make,
@@ -44,7 +45,7 @@ def ask_for_branch(screen: Base, branch: str, path: str, why: str, then: Callabl
 
 def _folder(screen: Base) -> str:
     folder = screen.svc.place.folder
-    return folder.name if folder is not None else "the folder"
+    return f"your folder {folder.name}" if folder is not None else "the folder"
 
 
 def _make(screen: Base, branch: str, name: str, then: Callable[[str], None]) -> None:
@@ -78,7 +79,7 @@ def offer_switch(screen: Base, branch: str, target: str, path: str, then: Callab
     After that, call `then` with `target`."""
 
     def decide(answer: str) -> None:
-        if answer != "y":
+        if answer.lower() not in YES:
             leave()
             return
         screen.say(f"◐ switching {_folder(screen)} to {target}", "dim")

@@ -176,10 +176,16 @@ def is_over(item: InboxItem) -> bool:
     return item.reason in NEEDS_ME and item.subject.state == "closed"
 
 
-def section_of(item: InboxItem, proposal: ListedProposal | None = None) -> str:
+def section_of(item: InboxItem, proposal: ListedProposal | None = None, account: str = "") -> str:
     """Returns the section of a row of the inbox: "Needs me" if it waits for the account, "Mine" if it is
     about the account's own work, or "Watching". `proposal`: the open proposal that the row is about, if it is
-    known. If it does not stand any more as its reason says, it does not wait for the account."""
+    known. If it does not stand any more as its reason says, it does not wait for the account. If it waits for
+    the account's review, it does, whatever the reason of the row is."""
+    if proposal is not None and account:
+        from tui.screens.proposal.words import asks_for  # which the first screen does not need
+
+        if asks_for(proposal, account):
+            return "Needs me"
     if item.reason in NEEDS_ME and not is_over(item) and _still(item, proposal):
         return "Needs me"
     return "Watching" if item.reason in WATCHED or is_over(item) else "Mine"
@@ -198,7 +204,7 @@ def sections(
     `proposals`: the open proposals that rows are about, by the id of the row."""
     rows: list[Item] = []
     for name in SECTIONS:
-        own = [item for item in items if section_of(item, proposals.get(item.id)) == name]
+        own = [item for item in items if section_of(item, proposals.get(item.id), space.account) == name]
         if own:
             rows.append(heading(name, sum(item.id not in given for item in own)))
         rows += [row(item, now, space, given.get(item.id), proposals.get(item.id)) for item in own[:most]]
@@ -439,7 +445,8 @@ class Inbox(Answered):
         out."""
         proposals = self.find_proposals(self._items)
         listed = [item for item in self._items if item.id not in self.given]
-        chosen = [item for item in listed if section_of(item, proposals.get(item.id)) != "Needs me"]
+        account = self.svc.client.account
+        chosen = [item for item in listed if section_of(item, proposals.get(item.id), account) != "Needs me"]
         stays = len(listed) - len(chosen)
         staying = f"{stays} that need{'s' if stays == 1 else ''} you stay{'s' if stays == 1 else ''}"
         if not chosen:

@@ -18,6 +18,7 @@ from tui.screens.proposal.notes import Note, notes
 from tui.screens.proposal.remarks import REMARKED, REMARKS, Remarking, name_lines
 from tui.screens.proposal.review import VERDICTS, Reviewing
 from tui.screens.proposal.seen import SeenFiles
+from tui.screens.tab_keys import TAB_ACTIONS, LeadsToTabs
 from tui.text import Part, safe
 from tui.texts import Texts
 from tui.widgets.diff import Span
@@ -39,7 +40,7 @@ def _spell_lines(span: Span) -> str:
     return str(span.start) if span.start == span.end else f"{span.start}-{span.end}"
 
 
-class Files(ChangedFiles, Remarking):
+class Files(ChangedFiles, Remarking, LeadsToTabs):
     """The screen with the changed files of a proposal, and with the threads about lines of these files."""
 
     ALL_SEEN = "all files are seen: A approves, X requests changes"
@@ -50,6 +51,7 @@ class Files(ChangedFiles, Remarking):
         *VERDICTS,
         Action("machine", (), "this machine: models, apps", "svc llm status"),
         Action("merge", ("M",), "merge", "svc pr merge {n}", "signed_in", right="proposal.merge_prepare"),
+        *TAB_ACTIONS,
     )
 
     def __init__(self, repo: Repo, proposal: Proposal, path: str = "", thread: str = "") -> None:

@@ -19,6 +19,7 @@ from tui.screens.proposal.words import (
     WAYS,
     checks_of,
     conflict_way_out,
+    is_behind,
     merges_when,
     must_pass,
     reasons_against,
@@ -34,6 +35,7 @@ from tui.wording import in_app
 REPLACING = ("--squash", "--rebase")  # ways that make other seals: the base does not lead to the branch's
 CHECKOUT, STOP = "checkout", "--disable-auto"  # what enter does where no way can go
 NAME = 14  # columns of the name of a fact or a way
+BACK = 2  # rows that say how a deleted branch is made again; the card keeps room for them, so that it stays
 BLANK = Item(None, (("", "text"),))
 
 
@@ -97,16 +99,19 @@ class Merge(Card):
 
     def paint(self) -> None:
         proposal = self._proposal
+        threads = proposal.threads.open
         rows = [
             _fact("into", (safe(proposal.base), "accent"), ("  ←  ", "dim"), (safe(proposal.head), "accent")),
             _fact("head", (proposal.head_seal[:12], "accent")),
             *self._check_rows(),
             *self._verdict_rows(),
+            *([_fact("threads", (f"{threads} open", "warn"))] if threads else []),
             BLANK,
             *(self._result or self._refused_rows() or self._way_rows()),
         ]
         self.query_one("#merge", Lines).show(sequence(rows))
-        self.fit(len(rows))
+        offers_branch = not self._result and not reasons_against(proposal)
+        self.fit(len(rows) + (BACK if offers_branch and not self._deletes else 0))
         self.show_keys()
 
     def _check_rows(self) -> list[Item]:
@@ -167,7 +172,7 @@ class Merge(Card):
         return max(20, min(self.WIDTH, self.app.size.width - 4) - 5)
 
     def _strategies(self) -> list[Item]:
-        behind = self._proposal.merge_state == "behind"
+        behind = is_behind(self._proposal)
         return [_way(way, name, words, behind and not way) for way, name, words in WAYS]
 
     def _way_rows(self) -> list[Item]:
@@ -252,10 +257,12 @@ def _fact(name: str, *parts: Part) -> Item:
 
 
 def _conflicts(proposal: Proposal) -> tuple[Part, ...]:
-    if proposal.merge_state == "behind":
+    if proposal.merge_state == "behind" or (is_behind(proposal) and proposal.mergeable):
         return (("none; its base has moved on", "warn"),)
-    if proposal.merge_state == "blocked":
+    if proposal.merge_state == "blocked" and not proposal.mergeable:
         return (("none known", "dim"),)
+    if proposal.merge_state == "blocked":
+        return (("✓ none", "good"),)
     return (("✓ none", "good"),) if proposal.merge_state == "clean" else ((proposal.merge_state, "warn"),)
 
 

@@ -12,10 +12,19 @@ from tui.text import Part, safe
 ME: Part = ("you: ", "accent")
 
 
-def next_step(proposal: Proposal, account: str, key_of: Callable[[str], str], *, merges: bool) -> list[Part]:
+def next_step(
+    proposal: Proposal,
+    account: str,
+    key_of: Callable[[str], str],
+    *,
+    merges: bool,
+    approves: bool = False,
+    shows_since: bool = False,
+) -> list[Part]:
     """Returns parts that say who acts next on a proposal, and what they do. Returns [] if it is not open.
     `account`: the handle of the user. `key_of`: returns the key of an action. `merges`: whether the user may
-    merge it."""
+    merge it. `approves`: whether an approval of the user counts. `shows_since`: whether what
+    was pushed since the user's review can be shown."""
     if proposal.state != "open":
         return []
     author = proposal.author.handle or "?"
@@ -31,7 +40,10 @@ def next_step(proposal: Proposal, account: str, key_of: Callable[[str], str], *,
     if asked_me:
         again = " again, because it has changed" if asked_me == "stale" else ""
         verdicts = f"{key_of('approve')} approves, {key_of('changes')} asks for changes"
-        return [ME, (f"review it{again}: {key_of('open')} shows the files, {verdicts}", "text")]
+        shows = f"{key_of('open')} shows the files"
+        if shows_since:
+            shows = f"{key_of('changed_since')} shows what changed since your review"
+        return [ME, (f"review it{again}: {shows}, {verdicts}", "text")]
     if proposal.merge_state == "conflicts":
         return step("resolve the conflicts, as below", "resolves the conflicts")
     critic = next((it for it in proposal.reviewers if it.state == "changes_requested" and not it.stale), None)
@@ -46,6 +58,11 @@ def next_step(proposal: Proposal, account: str, key_of: Callable[[str], str], *,
     if reviewers:
         names = ", ".join(f"@{safe(name)}" for name in reviewers)
         return [(names, "person"), (" review it" if len(reviewers) > 1 else " reviews it", "text")]
+    if "review_required" in proposal.blocked_by and approves and not mine:
+        return [
+            ("you may: ", "accent"),
+            (f"{key_of('open')} shows the files, {key_of('approve')} approves; nobody is asked", "text"),
+        ]
     return _step_of_codes(proposal, mine, key_of, merges)
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.model import thread as threads
+from localstore.core.model.issue import Comment
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.thread import State, Thread, ThreadComment, ThreadCreate, ThreadPatch
 from localstore.core.paths import terminal_safe
 from localstore.core.words import count
+from svc.flows.place.rights import refusal
 from tui.actions import Action
 from tui.asked import DONE
 from tui.drafts import name_draft
@@ -91,13 +93,28 @@ class Remarking(Reviewing):
         if id == "apply":
             can = thread is not None and thread.suggestion is not None and not thread.suggestion.applied_seal
             return "apply" if can else ""
-        labels = {"comment": "answer", "suggest": "", "edit_comment": "edit"}
+        labels = {"comment": "answer", "suggest": "", "edit_comment": "edit" if self._may_edit() else ""}
         labels["resolve"] = "resolve" if thread is None or thread.state == "open" else "reopen"
         return labels[id]
 
+    def _may_edit(self) -> bool:
+        """Whether the account may change the comment under the cursor."""
+        comment, account = self._comment_here(), self.svc.client.account
+        mine = comment is not None and bool(account) and comment.author.handle == account
+        return comment is not None and not refusal("comment.edit", self.repo, mine)
+
+    def _comment_here(self) -> Comment | None:
+        """Returns the comment of a thread that is under the cursor, None if there is none."""
+        key = self.diff.key
+        comment_id = key.comment if isinstance(key, Note) else ""
+        talked = (comment for thread in self._threads or () for comment in thread.comments)
+        return next((comment for comment in talked if comment.id == comment_id), None)
+
     def _label_on_lines(self, id: str, label: str) -> str:
         """Returns the label of an action on the lines under the cursor or the selected ones. Lines that were
-        removed cannot be suggested otherwise."""
+        removed cannot be suggested otherwise. A file of which no line differs has none to comment on."""
+        if not self.diff.rows:
+            return ""
         span = self.diff.span(with_text=False)
         is_removed = isinstance(span, Span) and span.side == "old"
         if id not in ("comment", "suggest") or (id == "suggest" and is_removed):
@@ -158,10 +175,7 @@ class Remarking(Reviewing):
 
     def do_edit_comment(self) -> None:
         """Let the user change the text of the comment under the cursor."""
-        key = self.diff.key
-        comment_id = key.comment if isinstance(key, Note) else ""
-        talked = (comment for thread in self._threads or () for comment in thread.comments)
-        comment = next((comment for comment in talked if comment.id == comment_id), None)
+        comment = self._comment_here()
         if comment is None:
             self.say("put the cursor on a comment", "warn")
         else:

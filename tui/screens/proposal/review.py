@@ -44,11 +44,12 @@ class Reviewing(Base):
     def actions(self) -> tuple[Action, ...]:
         """Returns the actions. Approving is left out on the user's own proposals, because nobody may approve
         their own."""
+        actions = super().actions()
         if not self.subject()[1]:
-            return self.ACTIONS
+            return actions
         return tuple(
             msgspec.structs.replace(action, footer=False) if action.id == "approve" else action
-            for action in self.ACTIONS
+            for action in actions
         )
 
     def get_proposal(self) -> Proposal | None:

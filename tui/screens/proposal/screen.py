@@ -15,6 +15,7 @@ from localstore.core.model.issue import Comment
 from localstore.core.model.proposal import Proposal, Version
 from localstore.core.model.repo import Repo
 from localstore.core.model.review import Review
+from localstore.core.model.rights import RANK
 from localstore.core.model.thread import Thread
 from svc.flows.happened import list_happened
 from svc.flows.place.rights import refusal
@@ -57,6 +58,7 @@ SAID: dict[str, Part] = {
     "comment": ("says", "dim"),
 }
 Row = tuple[Part, ...]
+PUSHED = "proposal.push"  # the kind of event of a new version
 NEW = "new"  # the name of the fact that says what is new, and the key of its row
 NAME = 10  # columns of the name of a fact
 QUOTED_MAX = 256 * 1024  # characters of the changes of a file in which quoted lines are looked for
@@ -75,6 +77,7 @@ class ProposalScreen(Reviewing, Talk):
         *VERDICTS,
         Action("machine", (), "this machine: models, apps", "svc llm status"),
         _action("merge", "M", "merge", "merge {n}", "proposal.merge_prepare", True),
+        Action("changed_since", ("V",), "what changed since", "svc pr range-diff {n}", footer=True),
         Action("checkout", ("o",), "check out", "svc pr checkout {n}"),
         _action("close", "z", "close or reopen", "close {n}", "proposal.close", True),
         _action("draft", "d", "ready or draft", "ready {n}", "proposal.ready", True),
@@ -104,10 +107,17 @@ class ProposalScreen(Reviewing, Talk):
             key = self.lines.key if self.lines is not None else None
             if key == NEW:
                 return "what is new"
+            if self._pushed_here(key):
+                return "what changed"
             is_event = isinstance(key, tuple) and key[0] == "event" and bool(key[1])
             return "its thread" if is_event else label
         if proposal is None or not label:
             return label
+        if action.id == "changed_since":
+            two = self._since
+            if two is None:
+                return ""
+            return "changed since your review" if self._reviewed else f"what version {two[1].n} changed"
         if action.id in ("approve", "changes", "merge", "draft") and proposal.state != "open":
             return ""
         if action.id == "approve" and self.mine(proposal):
@@ -118,12 +128,68 @@ class ProposalScreen(Reviewing, Talk):
             return "cancel the merge"
         return ("ready" if proposal.draft else "") if action.id == "draft" else label
 
+    @property
+    def _reviewed(self) -> int:
+        """The newest version on which the account has given a review, 0 if it has given none."""
+        account = self.svc.client.account
+        mine = (review.version for review in self._reviews if account and review.reviewer.handle == account)
+        return max(mine, default=0)
+
+    @property
+    def _since(self) -> tuple[Version, Version] | None:
+        """The two versions that V compares: the reviewed one and the newest one. Without a review, these are
+        the last two. None if there are no two."""
+        if not self._versions:
+            return None
+        newest = max(version.n for version in self._versions)
+        return self._two(self._reviewed or newest - 1, newest)
+
+    def _two(self, old: int, new: int) -> tuple[Version, Version] | None:
+        """Returns the versions with these numbers, None if they are the same or not known."""
+        by_number = {version.n: version for version in self._versions}
+        is_known = old < new and old in by_number and new in by_number
+        return (by_number[old], by_number[new]) if is_known else None
+
+    def _pushed_here(self, key: object) -> tuple[Version, Version] | None:
+        """Returns the version that the row with this key is about, and the one before it. Returns None if
+        the row is not about a version that changes another."""
+        number = 0
+        if isinstance(key, tuple) and key[0] == "version":
+            number = int(key[1])
+        elif isinstance(key, tuple) and key[0] == "event":
+            pushed = next((it for it in self.timeline if (it.id, it.kind) == (key[2], PUSHED)), None)
+            number = int(str(pushed.data.get("version", 0))) if pushed is not None else 0
+        return self._two(number - 1, number)
+
+    def _compare(self, two: tuple[Version, Version]) -> None:
+        """Show what differs between two versions."""
+        from tui.screens.code.comparison import ComparedRef, Comparison
+
+        old, new = (ComparedRef(version.head[:8], "seal", version.head) for version in two)
+        self.app.push_screen(Comparison(self.repo, old, new))
+
+    def do_changed_since(self) -> None:
+        two = self._since
+        if two is not None:
+            self._compare(two)
+        else:
+            self.say("nothing was pushed since", "dim")
+
+    @property
+    def _approves(self) -> bool:
+        """Whether an approval of the account counts, because it has write access."""
+        viewer = self.repo.viewer
+        return viewer is not None and RANK[viewer.role] >= RANK["write"]
+
     def command_of(self, action: Action) -> str:
         proposal = self.one
         if action.id == "draft" and proposal is not None:
             return "svc pr ready {n}" if proposal.draft else "svc pr ready {n} --undo"
         if action.id == "merge" and self.label_of(action) == "cancel the merge":
             return "svc pr merge {n} --disable-auto"
+        if action.id == "changed_since" and self._since is not None:
+            old, new = self._since
+            return f"svc pr range-diff {{n}} {old.n}..{new.n}"
         return super().command_of(action)
 
     def facts(self) -> dict[str, str]:
@@ -219,18 +285,19 @@ class ProposalScreen(Reviewing, Talk):
             rows += facts
         items = [item(NEW if place == of_new else place, row) for place, row in enumerate(rows)]
         items += [] if self.has_facts else self._file_items()
-        versions = [] if self.has_facts else self._version_rows()
-        items += [item(("version", place), row) for place, row in enumerate(versions)]
+        versions = [] if self.has_facts else self._version_items()
+        items += versions
         items += self.in_order(talk, new)
         items += [item(("queued", place), row) for place, row in enumerate(self.queued_rows())]
         self.show_talk(self.query_one("#proposal", Lines), items)
+        self.lead_to(NEW, bool(new))
         self.show_facts(
             [
                 *self.people_rows(proposal),
                 *fact_rows("reviewers", *(reviewer_line(reviewer) for reviewer in proposal.reviewers)),
                 *(Item(None, row) for row in facts[1:]),
                 *self._file_items(),
-                *(Item(None, row) for row in self._version_rows()),
+                *self._version_items(),
             ]
         )
 
@@ -265,7 +332,17 @@ class ProposalScreen(Reviewing, Talk):
         merges = not refusal("proposal.merge_prepare", self.repo, self.mine(proposal))
         facts: list[tuple[str, list[Part]]] = [
             (NEW, _said(f"{new}; enter goes there" if new else "", "accent")),
-            ("next", next_step(proposal, self.svc.client.account, self._key_of, merges=merges)),
+            (
+                "next",
+                next_step(
+                    proposal,
+                    self.svc.client.account,
+                    self._key_of,
+                    merges=merges,
+                    approves=self._approves,
+                    shows_since=self._reviewed > 0 and self._since is not None,
+                ),
+            ),
             ("merge", self._signed_parts(proposal)),
             (
                 "pending",
@@ -355,13 +432,18 @@ class ProposalScreen(Reviewing, Talk):
             items.append(Item(key, (sign_of(file), (f" {path}", "text")), counts))
         return items
 
-    def _version_rows(self) -> list[Row]:
-        rows: list[Row] = [(("", "text"),), (("Versions ", "title"), (str(len(self._versions)), "dim"))]
+    def _version_items(self) -> list[Item]:
+        """Returns a row for each version. Enter on it shows what it changed of the one before."""
+        if not self._versions:
+            return []
+        title: Row = (("Versions ", "title"), (str(len(self._versions)), "dim"))
+        items = [Item(("versions", place), row) for place, row in enumerate(((("", "text"),), title))]
         for version in self._versions:
             who = f"@{safe(version.by.handle or '?')} " if version.by else ""
             when = f"  {who}{ago(version.at, self.svc.clock())}"
-            rows.append(((f"{version.n:>3}  ", "dim"), (version.head[:8], "accent"), (when, "dim")))
-        return rows if self._versions else []
+            row: Row = ((f"{version.n:>3}  ", "dim"), (version.head[:8], "accent"), (when, "dim"))
+            items.append(Item(("version", version.n), row))
+        return items
 
     def _talk(self, proposal: Proposal) -> list[Timed]:
         """Returns the comments, the reviews, and what else happened."""
@@ -412,6 +494,10 @@ class ProposalScreen(Reviewing, Talk):
         if self.one is None:
             return
         key, path, thread = event.key, "", ""
+        two = self._pushed_here(key)
+        if two is not None:
+            self._compare(two)
+            return
         if key == NEW:
             event.lines.go_to(SINCE)
             return

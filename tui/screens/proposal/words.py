@@ -112,6 +112,13 @@ def reasons_against(proposal: Proposal) -> list[str]:
     return [*conflicts, *reasons(proposal)]
 
 
+def is_behind(proposal: Proposal) -> bool:
+    """Returns whether the base has seals that the branch lacks, so that it cannot be moved forward to the
+    branch. This is also known of a proposal that something else blocks."""
+    base = proposal.merge_base
+    return proposal.merge_state == "behind" or (base is not None and base != proposal.base_seal)
+
+
 def refuses_merge(proposal: Proposal) -> str:
     """Returns the reason why no strategy can merge the proposal, on the server or on this machine. Returns ""
     if a strategy can, or if a merge that is signed in advance says what it waits for."""
@@ -166,6 +173,11 @@ def standing_of(proposal: ListedProposal, account: str) -> NextStep | None:
     if "review_required" in codes:
         return _standing("◇", "needs review", "warn", "review")
     return _standing_of_codes(proposal)
+
+
+def asks_for(proposal: ListedProposal, account: str) -> bool:
+    """Returns whether an open proposal waits for a review of the account."""
+    return proposal.state == "open" and not proposal.draft and account in _find_asked(proposal)
 
 
 def _find_asked(proposal: ListedProposal) -> list[str]:

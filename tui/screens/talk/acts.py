@@ -18,7 +18,7 @@ from tui import contents
 from tui.actions import Action
 from tui.drafts import name_draft
 from tui.listed import ListedIssue, ListedProposal
-from tui.screens.base import READING_SECONDS, Base
+from tui.screens.base import READING_SECONDS, Base, Undo
 from tui.screens.talk.previews import colours_of, first_left, label_parts
 from tui.text import Part, safe
 
@@ -190,6 +190,8 @@ class Acts(Mixed):
                 self.front.say(f"a title has words; #{about.number} keeps the one it has", "warn")
             elif text.strip() != item.title:
                 self.patch_one(about, title=text.strip())
+                undo = Undo("takes it back", lambda: self.patch_one(about, title=item.title))
+                self.front.say("title changed", "good", undo)
 
         self.front.ask(f"title of #{about.number}", entitle, value=item.title)
 

@@ -69,6 +69,7 @@ class Composing(CardPanes, Card):
         self._labels: list[Label] = []
         self._page = Texts(self, self.paint)  # the text below the form, where there is no preview
         self._typed = ""  # the field whose value is typed in its row
+        self._is_untitled = False  # whether a message says that the title is missing
 
     # --- what a subclass gives
 
@@ -94,8 +95,8 @@ class Composing(CardPanes, Card):
         """Called after the draft was read, and before the prompt for the title opens."""
 
     def ask_first(self) -> None:
-        """Let the user type the title, or change the one of the draft. Called when the form opens."""
-        if self.IS_NEW or not self.value(self.TITLE):
+        """Let the user type the title, unless the draft has one. Called when the form opens."""
+        if not self.value(self.TITLE):
             self.open_prompt(self.ask_title)
 
     # --- the screen
@@ -302,9 +303,14 @@ class Composing(CardPanes, Card):
             if name == event.key:
                 change()
 
-    def ask_title(self) -> None:
+    def ask_title(self, *, selected: bool = False) -> None:
+        """Let the user type the title. `selected`: what is typed replaces the title that is there."""
+
         def done(text: str) -> None:
             self.put(self.TITLE, text.strip())
+            if self._is_untitled:
+                self._is_untitled = False
+                self.say("")
             if not text.strip():
                 self.ask_title()
                 self._say_untitled()
@@ -317,8 +323,11 @@ class Composing(CardPanes, Card):
         self.ask_in_row(
             self.TITLE, words, done, lambda text: self.put(self.TITLE, text), self.value(self.TITLE)
         )
+        for prompt in self.query(Prompt) if selected else ():
+            prompt.action_select_all()
 
     def _say_untitled(self) -> None:
+        self._is_untitled = True
         article = "an" if self.NOUN[:1] in "aeiou" else "a"
         self.say(f"{article} {self.NOUN} needs a {self.TITLE}", "warn")
 

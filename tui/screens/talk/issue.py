@@ -14,7 +14,7 @@ from tui.actions import Action
 from tui.screens.facts import beside_facts
 from tui.screens.talk.acts import waiting_part
 from tui.screens.talk.previews import SIGNS
-from tui.screens.talk.talk import Talk
+from tui.screens.talk.talk import SINCE, Talk
 from tui.text import Part, ago, fold, safe
 from tui.texts import item
 from tui.widgets.lines import Lines, sequence
@@ -154,6 +154,7 @@ class IssueScreen(Talk):
         items += self.in_order(talk, new)
         items += [item(("queued", place), row) for place, row in enumerate(self.queued_rows())]
         self.show_talk(self.query_one("#issue", Lines), items)
+        self.lead_to(SINCE, bool(new))
         self.show_facts(self.people_rows(issue))
 
     def _paint_unread(self) -> None:

@@ -138,7 +138,7 @@ class NewProposal(Composing):
                 if not self.value("body"):
                     self._values["body"] = text
                 self.paint()
-            self.open_prompt(self.ask_title)
+            self.open_prompt(lambda: self.ask_title(selected=True))
 
         self.hold_keys(READING_SECONDS)
         read = contents.ahead(self.repo.id, self._seal, self._base_seal)

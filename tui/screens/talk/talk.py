@@ -3,6 +3,7 @@ them."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 Listed = ListedIssue | ListedProposal
 SINCE = ("since",)  # the key of the row before what is new
 CARD_WIDTH = 100  # columns of a card at most
+SUGGESTED_MAX = 6  # lines of a suggestion that the talk shows
 LIGHT = 14  # columns of the light at the right of the title
 _REACTED = {"heart": "♥ heart", "eyes": "◉ eyes", "rocket": "▲ rocket", "tada": "✶ tada"}
 _COUNTED = ("plus", "minus", "tada", "heart", "rocket", "eyes")
@@ -85,6 +87,7 @@ class Talk(Acts, WithFacts, LeadsToTabs):
         self._sent: tuple[int, Hashable | None] = -1, None
         self.texts = Texts(self, self.paint)
         self._last_read: LastRead | None = None
+        self._opened_at, self._was_led = time.monotonic(), False
 
     def actions(self) -> tuple[Action, ...]:
         return (*self.ACTIONS, *TAB_ACTIONS)
@@ -252,8 +255,8 @@ class Talk(Acts, WithFacts, LeadsToTabs):
         return lines
 
     def _quote(self, event: Happened) -> list[tuple[Part, ...]]:
-        """Returns the rows below an event about a thread: the line of the file, if the thread began then, and
-        the first words of the comment."""
+        """Returns the rows below an event about a thread: the line of the file, if the thread began then, the
+        first words of the comment, and the lines that it suggests."""
         thread, comment = event.thread, event.comment
         if thread is None or comment is None:
             return []
@@ -262,7 +265,14 @@ class Talk(Acts, WithFacts, LeadsToTabs):
         rows: list[tuple[Part, ...]] = [(indent, *code)] if code else []
         first = first_words(comment.body)
         more = " …" if comment.body.strip() != first_line(comment.body).strip() else ""
-        return [*rows, (indent, (safe(first), "text"), (more, "dim"))] if first else rows
+        rows += [(indent, (safe(first), "text"), (more, "dim"))] if first else []
+        if thread.suggestion is None or comment is not thread.comments[0]:
+            return rows
+        lines = thread.suggestion.text.split("\n") if thread.suggestion.text else []
+        rows += [(indent, ("+ ", "add_mark"), (safe(line), "text")) for line in lines[:SUGGESTED_MAX]]
+        unshown = len(lines) - SUGGESTED_MAX
+        rest = count(unshown, "more line") if unshown > 0 else "" if lines else "nothing in their place"
+        return [*rows, (indent, (rest, "dim"))] if rest else rows
 
     def line_of(self, thread: Thread) -> tuple[Part, ...]:
         """Returns the line of the file that a thread is about, as parts with its number. Returns () if it is
@@ -287,6 +297,15 @@ class Talk(Acts, WithFacts, LeadsToTabs):
                 newest, lambda keep: self.svc.run_worker(keep, thread=True, exit_on_error=False)
             )
         return [timed for timed in talk if until and timed.at > until and timed.who != account]
+
+    def lead_to(self, key: Hashable, is_new: bool) -> None:
+        """Put the cursor on the row that names what is new, from which enter goes there. Does so once, and
+        not after the user has pressed a key."""
+        if is_new and not self._was_led and self.lines is not None:
+            self._was_led = True
+            if self.svc.key_at < self._opened_at:
+                self.lines.go_to(key)
+                self.lines.show_top()
 
     def new_words(self, new: Sequence[Timed]) -> str:
         """Returns how much is new, such as `2 comments and 1 event since you read it`. Returns "" if nothing
