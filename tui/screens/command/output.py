@@ -273,21 +273,21 @@ def _say_in_front(app: AskedApp, screen: Base, command: Command, words: str, suc
     if not isinstance(front, Base):
         return
     if not succeeded and is_unreached(words):
-        front.say_unreached(_unreached(command, front, words), waits=True)
+        front.say_unreached(_describe_unreached(command, front, words), waits=True)
     else:
         front.say(words, "text" if succeeded else "bad")
 
 
-def _unreached(command: Command, front: Base, words: str) -> str:
+def _describe_unreached(command: Command, front: Base, words: str) -> str:
     """Returns a sentence about a command that could not ask the server. If it lists what a tab of the shown
     repository also lists, the sentence names the key of that tab, because it shows what was read before."""
-    said = f"{command.path} could not ask the server: {reason_unreached(words)}"
+    failure = f"{command.path} could not ask the server: {reason_unreached(words)}"
     key, repo = READ_BY_TABS.get(command.path, ""), front.subject()[0]
     named = command.values.get("repo") or command.values.get("repository")
     if repo is None or (named and named != repo.full_name):
-        return said
+        return failure
     works = any(key in action.keys for action in front.svc.actions())
-    return f"{said}; {key} shows what was read here" if works else said
+    return f"{failure}; {key} shows what was read here" if works else failure
 
 
 def _renew(screen: Base) -> None:

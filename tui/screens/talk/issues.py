@@ -248,8 +248,8 @@ class Issues(Split, Acts):
         goes_to = self._goes_to if self._found_by is self._filter else None
         if goes_to is not None:
             self._goes_to = None
-        found = goes_to is not None and any(item.number == goes_to for item in listed)
-        self.query_one("#issues", Lines).show(rows, goes_to if found else self._new_one())
+        is_listed = goes_to is not None and any(item.number == goes_to for item in listed)
+        self.query_one("#issues", Lines).show(rows, goes_to if is_listed else self._new_one())
         self.rest()
 
     def expect_new(self, noun: str, name: str) -> None:
