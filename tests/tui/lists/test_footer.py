@@ -207,9 +207,10 @@ async def test_each_screen_names_its_ways_on(issue: str, alice: Svc, open_app: O
         names(await press(pilot, "6"), "a report a fault", "e rules in Settings", *beside)
         names(await press(pilot, "G"), "enter begin a rule", "a report a fault", *beside)
         await press(pilot, "enter")  # the branch has no rule
-        await sees(pilot, "branch: main")
-        names(await press(pilot, "escape"), "enter name a branch", "} next panel", *beside)
-        names(await press(pilot, "{"), "enter ", "} next panel", "{ previous panel")
+        await sees(pilot, "no rule yet: S makes it")
+        names(await press(pilot, "escape"), "enter begin a rule", *beside)
+        names(await press(pilot, "8"), "enter change", "} next panel", *beside)
+        names(await press(pilot, "}"), "enter ", "} next panel", "{ previous panel")
         names(await press(pilot, "7"), "enter open the history", "b branch", *beside)
         if beside:
             names(await press(pilot, "tab"), "tab next link or list")

@@ -192,7 +192,11 @@ class Workflows(Split):
                 key = ("check", check.name) if check.run_id else None
                 if check.run_id:
                     self._ids[check.name] = check.run_id
-                right = ((f"{attempt_words(check.attempt)}{when} ", "dim"),)
+                attempt = attempt_words(check.attempt)
+                used = 1 + sum(cell_len(text) for text, _ in left) + len(f"{attempt}{when} ")
+                if used > self.list_width and check.attempt > 1:
+                    attempt = f"×{check.attempt}  "
+                right = ((f"{attempt}{when} ", "dim"),)
                 found_by = f"{check.name} {head.seal_id} {check.summary or ''} {check.state}"
                 rows.append(Item(key, (*left, (below, "dim")), right, found_by))
             rows.append(Item(None, BLANK))
