@@ -74,10 +74,6 @@ async def test_the_palette_has_the_nearest_first_and_what_was_used(
             "Give a repository a star",
             "Remove your star",
         }
-        await press(pilot, "ctrl+u", *"restore")
-        assert any(
-            name.startswith("Restore files from the last seal, or from another one  svc") for name in rows()
-        )
         await press(pilot, "ctrl+u", *"tab")
         first = rows()[2]
         await press(pilot, "down", "down", "enter")

@@ -19,7 +19,7 @@ from tui.text import Part, fit, safe
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.ranked import NAMED, Nearness, Ranked
 
-LABEL, SHARE = 64, 55  # columns of what an action does, where commands begin, and hundredths of the row
+LABEL, SHARE = 48, 45  # columns of what an action does, where commands begin, and hundredths of the row
 EDGE = 5  # columns of a card's frame, of the blanks inside it, and of the mark of a row
 ROW, SCREEN, EVERY, COMMANDS = "This row", "This screen", "Everywhere", "Every command of svc"
 MOVING = "Moving"
