@@ -89,6 +89,7 @@ class AskedApp(Protocol):
     images: Way
     used_actions: list[str]  # ids of the actions that were chosen from a list, the last one first
     pressed: str  # the key whose action runs
+    keys: dict[str, tuple[str, ...]]  # the keys that the user has chosen, by the id of the action
     key_at: float  # when the last key came, by the monotonic clock
     shares: dict[str, int]  # hundredths of the width that a list takes, by its name
     sessions: Sessions | None  # None: nobody signs in here

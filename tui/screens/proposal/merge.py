@@ -84,6 +84,7 @@ class Merge(Card):
     def on_mount(self) -> None:
         super().on_mount()
         self.paint()
+        self.news()  # the screen below may not know yet what its user has just approved
 
     def news(self) -> None:
         """Called when something may have changed on the server. If the head has moved, the card says so. It

@@ -20,7 +20,7 @@ from localstore.core.model.thread import Thread
 from svc.flows.happened import list_happened
 from svc.flows.place.rights import refusal
 from tui import contents
-from tui.actions import Action, spell_key
+from tui.actions import Action, remap, spell_key
 from tui.changed import counts_of, sign_of
 from tui.listed import ListedProposal
 from tui.screens.base import READING_SECONDS
@@ -376,8 +376,10 @@ class ProposalScreen(Reviewing, Talk):
         return [(f"{when}  ", "warn"), *signed_merge(proposal, self.svc.clock()), *ways]
 
     def _key_of(self, action: str) -> str:
-        """Returns the key of an action as people write it, "" if it has none."""
-        key = next((at.keys[0] for at in self.svc.actions() if at.id == action and at.keys), "")
+        """Returns the key of an action of this screen as people write it, "" if it has none. A card may be in
+        front of the screen."""
+        own = remap(self.actions(), self.svc.keys)
+        key = next((at.keys[0] for at in own if at.id == action and at.keys), "")
         return spell_key(key) if key else ""
 
     def _conflict_rows(self, proposal: Proposal) -> list[Row]:
