@@ -229,12 +229,13 @@ async def test_a_refused_change_is_said_and_can_be_dropped(issue: str, alice: Sv
         await press(pilot, "l")
         assert alice("repo", "archive", "--yes").code == 0
         assert "refused" in await press(pilot, " ", "enter")
+        assert "✗ 1 refused  ● live" in await press(pilot, "escape", "escape"), "as long as it stands"
         text = await press(pilot, "s")
         assert "✗ refused" in text
         assert "archived" in text
         await press(pilot, "G", "x")
         text = await press(pilot, "y")
-        assert "nothing waits" in text
+        assert "nothing waits" in text and "✗ 1 refused" not in text
     assert waiting(alice) == []
 
 

@@ -163,9 +163,12 @@ class Base(Screen[None], inherit_bindings=False):
         widgets exist."""
         if not self.has_widgets or self not in self.app.screen_stack:
             return
-        waiting = sum(entry.state != "refused" for entry in self.svc.outbox.entries)
+        entries = self.svc.outbox.entries
+        refused = sum(entry.state == "refused" for entry in entries)
+        waiting = len(entries) - refused
+        not_done = (f"✗ {refused} refused  ", "bad") if refused else ("", "text")
         queued = (f"⋯ {waiting} queued  ", "warn") if waiting else ("", "text")
-        light = (queued, *LIGHTS[self.svc.news.state], (" ", "text"))
+        light = (not_done, queued, *LIGHTS[self.svc.news.state], (" ", "text"))
         self.show_title(light)
         self.show_keys()
 
