@@ -114,6 +114,13 @@ def spell_key(key: str) -> str:
     return _NAMES.get(key, key)
 
 
+def find_key(id: str, actions: Iterable[Action]) -> str:
+    """Returns the first key of the action with this id, as people write it. Returns "" if it has none, or if
+    it is not among `actions`."""
+    keys = next((action.keys for action in actions if action.id == id), ())
+    return spell_key(keys[0]) if keys else ""
+
+
 def remap(actions: Iterable[Action], changes: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
     """Returns the actions with the user's keys in place of their own. `changes`: the user's keys by the id of
     the action."""

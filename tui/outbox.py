@@ -208,7 +208,7 @@ class AppOutbox:
 
     def _say_queued(self, sending: Sending, screen: Any, answered: threading.Event) -> None:
         """Say that what the user has changed waits here, unless the server has answered."""
-        own = [entry for entry in self.entries if sending.is_own(entry) and entry.state != "refused"]
+        own = self._own_waiting()
         if own and screen.remains and not answered.is_set():
             screen.say_unreached(_say_waiting(own), waits=True)
 
@@ -219,12 +219,19 @@ class AppOutbox:
         if screen.remains:
             screen.show_frame()
 
+    def _own_waiting(self) -> list[QueuedAction]:
+        """Returns the actions of this app's user that wait, and were not refused."""
+        sending = self.sending
+        return [
+            entry
+            for entry in self.entries
+            if sending is not None and sending.is_own(entry) and entry.state != "refused"
+        ]
+
     def _say_refused(self, screen: Any, error: SvcError) -> None:
         if not screen.remains:
             return
-        sending = self.sending
-        own = [entry for entry in self.entries if sending is not None and sending.is_own(entry)]
-        own = [entry for entry in own if entry.state != "refused"]
+        own = self._own_waiting()
         if isinstance(error, SentByAnother) and own and self._app.news.state == "offline":
             screen.say_unreached(_say_waiting(own), waits=True)
         elif isinstance(error, SentByAnother):  # which is no fault

@@ -9,7 +9,7 @@ from pathlib import Path
 from localstore.core.model.inbox import InboxItem
 from localstore.core.model.repo import Repo
 from tui import reads
-from tui.actions import Action, spell_key
+from tui.actions import Action, find_key
 from tui.screens.base import THREE_PANES
 from tui.screens.first_steps import KEYS, MAKE, SIGN_IN, SIGNED_OUT, steps
 from tui.screens.lists.answered import Answered
@@ -363,8 +363,7 @@ class Home(Answered):
     def _key_of(self, id: str) -> str:
         """Returns the first key of the action with this id, as people write it. Returns "" if the action has
         no keys."""
-        keys = next(action.keys for action in self.svc.actions() if action.id == id)
-        return spell_key(keys[0]) if keys else ""
+        return find_key(id, self.svc.actions())
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         from tui.screens.repo import RepoScreen

@@ -124,7 +124,7 @@ def disable(ctx: Ctx, name: Name) -> None:
     folded = name.casefold()
 
     def without(now: Asked) -> Asked:
-        return now.with_checks([each for each in now.required if each.casefold() != folded])
+        return now.with_checks([required for required in now.required if required.casefold() != folded])
 
     freed = find_merges(ctx, repo, without)
     confirm_merges(ctx, f"Disabling check {name} in {repo.full_name}", freed)

@@ -66,8 +66,8 @@ class Freed(msgspec.Struct, frozen=True):
 
 def read_asked(api: Api, repo_id: str) -> Asked:
     rules = list(api.items(protections.LIST, limit=limits.PROTECTIONS, id=repo_id))
-    all_checks = api.items(checks.LIST, limit=limits.CHECKS_KNOWN, id=repo_id)
-    return Asked(rules, [each.name for each in all_checks if each.enabled])
+    known_checks = api.items(checks.LIST, limit=limits.CHECKS_KNOWN, id=repo_id)
+    return Asked(rules, [check.name for check in known_checks if check.enabled])
 
 
 def read_waiting(api: Api, repo_id: str) -> list[Waiting]:
@@ -78,24 +78,24 @@ def read_waiting(api: Api, repo_id: str) -> list[Waiting]:
         if proposal.auto_merge is None or proposal.draft:
             continue
         of_head = api.send(checks.OF_SEAL, id=repo_id, seal_id=proposal.head_seal).items
-        passed = tuple(each.name.casefold() for each in of_head if each.state in ("pass", "skip"))
+        passed = tuple(check.name.casefold() for check in of_head if check.state in ("pass", "skip"))
         standing = count_verdicts(proposal.reviews, False, proposal.threads.open)
         waiting.append(Waiting(proposal.number, proposal.title, proposal.base, standing, passed))
-    return sorted(waiting, key=lambda each: each.number)
+    return sorted(waiting, key=lambda proposal: proposal.number)
 
 
 def find_freed(waiting: Iterable[Waiting], before: Asked, after: Asked) -> list[Freed]:
     """Returns the merges that are blocked before a change of what is asked, and no longer after it. The
     server lands the lowest number first. That moves the branch, so it ends the other merges for it."""
     of_bases: dict[str, list[Waiting]] = {}
-    for each in waiting:
-        of_bases.setdefault(each.base, []).append(each)
+    for proposal in waiting:
+        of_bases.setdefault(proposal.base, []).append(proposal)
     freed = list[Freed]()
     for base, candidates in of_bases.items():
-        free = [each for each in candidates if _is_blocked(each, before) and not _is_blocked(each, after)]
-        if free:
-            first = free[0]
-            ended = tuple(each.number for each in candidates if each is not first)
+        blocked = [proposal for proposal in candidates if _is_blocked(proposal, before)]
+        first = next((proposal for proposal in blocked if not _is_blocked(proposal, after)), None)
+        if first is not None:
+            ended = tuple(proposal.number for proposal in candidates if proposal is not first)
             freed.append(Freed(first.number, first.title, base, ended))
     return freed
 
@@ -139,12 +139,12 @@ def wait_for_merges(api: Api, repo_id: str, freed: Sequence[Freed]) -> list[Free
     """Wait a few seconds until these merges have landed. Returns those that have."""
     open_merges, landed = list(freed), list[Freed]()
     for look in range(LOOKS):
-        for each in list(open_merges):
-            proposal = api.send(proposals.GET, id=repo_id, n=str(each.number))
+        for merge in list(open_merges):
+            proposal = api.send(proposals.GET, id=repo_id, n=str(merge.number))
             if proposal.state == "merged":
-                landed.append(each)
+                landed.append(merge)
             if proposal.state == "merged" or proposal.auto_merge is None:
-                open_merges.remove(each)
+                open_merges.remove(merge)
         if not open_merges:
             break
         if look + 1 < LOOKS:
@@ -155,9 +155,9 @@ def wait_for_merges(api: Api, repo_id: str, freed: Sequence[Freed]) -> list[Free
 def say_merged(freed: Sequence[Freed], landed: Sequence[Freed]) -> str:
     """Returns which merges have landed, which have not yet, and what has to be merged again. `landed`: those
     that have landed."""
-    words = [f"#{each.number} ({each.title}) merged into {each.base}" for each in landed]
-    again = [f"#{number}" for each in landed for number in each.ended]
-    numbers = [f"#{each.number}" for each in freed if each not in landed]
+    words = [f"#{merge.number} ({merge.title}) merged into {merge.base}" for merge in landed]
+    again = [f"#{number}" for merge in landed for number in merge.ended]
+    numbers = [f"#{merge.number}" for merge in freed if merge not in landed]
     if numbers:
         words.append(f"{_join(numbers)} {'has' if len(numbers) == 1 else 'have'} not merged yet")
     if again:

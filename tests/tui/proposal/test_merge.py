@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from textual._compositor import LayoutUpdate
 
 from tests.svc.conftest import Svc
@@ -60,7 +61,11 @@ async def test_the_card_is_one_key_away_from_the_files_too(proposal: str, alice:
 
 
 async def test_the_card_knows_what_was_approved_while_the_files_were_in_front(
-    proposal: str, alice: Svc, other: Callable[..., None], open_app: Open
+    proposal: str,
+    alice: Svc,
+    other: Callable[..., None],
+    open_app: Open,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert alice("repo", "protect", "set", "main", "--required-approvals", "1").code == 0
     async with open_app().run_test(size=(100, 30)) as pilot:
@@ -70,6 +75,7 @@ async def test_the_card_knows_what_was_approved_while_the_files_were_in_front(
         await press(pilot, "enter")
         await sees(pilot, "0 seen")
         other("pr", "review", "1", "--approve")
+        monkeypatch.setattr(ProposalScreen, "do_refresh", lambda screen: None)  # it comes later than the card
         await press(pilot, "M")
         await sees(pilot, "merge #1", "▌fast-forward")
         behind = pilot.app.screen_stack[-2]

@@ -310,14 +310,14 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             return file.position
         if self.replaying or self._blamed is not None or not isinstance(file.rows, Source):
             return ""
-        live = (
-            "live, "
-            if self.path in self.unsealed
-            else "edits in no seal, "
-            if self.is_edited(self.path)
-            else ""
-        )
-        return f"{live}{file.position} lines" if len(file.rows) != 1 else f"{live}1 line"
+        lines = f"{file.position} lines" if len(file.rows) != 1 else "1 line"
+        return ", ".join(filter(None, (self._unsealed_words, lines)))
+
+    @property
+    def _unsealed_words(self) -> str:
+        """Says of the open text that it is not the sealed one, or not the newest. "" otherwise."""
+        live = "live" if self.path in self.unsealed else ""
+        return live or ("edits in no seal" if self.is_edited(self.path) else "")
 
     def _head(self, title: str, words: str) -> None:
         self._headed = title, words
@@ -611,10 +611,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
     def _count_lines(self) -> None:
         """Write into the title how many lines the open text has. A page of Markdown has rows of its own, and
         the position of the cursor counts these."""
-        live = "live" if self.path in self.unsealed else ""
-        edited = "edits in no seal" if self.is_edited(self.path) else ""
         lines = "" if self._is_page else count(len(self._text), "line")
-        self._title(", ".join(words for words in (live, lines, edited) if words))
+        self._title(", ".join(filter(None, (self._unsealed_words, lines))))
 
     @property
     def _is_page(self) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
-from textual.app import ComposeResult
 
 from localstore.core.model.history import Compare, SealSummary
 from localstore.core.model.ref import Ref
@@ -15,13 +14,11 @@ from localstore.core.model.repo import Repo
 from localstore.core.words import count
 from tui import contents
 from tui.actions import Action
-from tui.screens.base import TWO_PANES
-from tui.screens.code.changed_files import CHANGES, ChangedFiles
+from tui.screens.code.about_changes import AboutChanges
+from tui.screens.code.changed_files import CHANGES
 from tui.screens.code.seal_rows import Row, counts
 from tui.screens.lists.glance import seal_line
 from tui.text import Part, cut_middle, safe
-from tui.widgets.framed import draw_frame
-from tui.widgets.lines import Item, Lines, sequence
 
 LONGEST = 32  # columns of a name in the rows above the files
 ASKING = "asking the server"
@@ -36,10 +33,9 @@ class ComparedRef(NamedTuple):
     seal: str
 
 
-class Comparison(ChangedFiles):
+class Comparison(AboutChanges):
     """The screen that compares two branches, tags or seals of a repository."""
 
-    DEFAULT_CSS = "Comparison #about { height: 1; padding: 0 1; }"
     ACTIONS: tuple[Action, ...] = (
         *CHANGES,
         Action("since", ("d",), "since they parted", footer=True),
@@ -91,12 +87,6 @@ class Comparison(ChangedFiles):
             return "with each other"
         return label if self._compared is not None and self._compared.behind else ""  # else it is the same
 
-    def content(self) -> ComposeResult:
-        about = Lines(marked=False, id="about")
-        about.can_focus = False
-        yield about
-        yield from self.files_and_changes()
-
     def on_mount(self) -> None:
         # Textual calls that of the base classes by itself.
         self._ask()
@@ -130,14 +120,14 @@ class Comparison(ChangedFiles):
         def paint(compare: Compare, at: float) -> None:
             if (base, head, direct) == (self._base, self._head, self._direct):
                 self._compared = compare
-                self._paint_about()
+                self.paint()
                 self.show_changes(compare)
 
         def learn(seal: SealSummary, at: float) -> None:
             self._seals[seal.id] = seal
-            self._paint_about()
+            self.paint()
 
-        self._paint_about()
+        self.paint()
         self.svc.load(contents.changes(self.repo.id, base.seal, head.seal, direct=direct), paint)
         for side in (base, head):
             self.svc.load(contents.seal(self.repo.id, side.seal), learn)
@@ -148,31 +138,17 @@ class Comparison(ChangedFiles):
         none = same if self._direct else f"{head} has changed nothing since {base} and it parted"
         self.listing.empty = self.diff.empty = none
 
-    def place(self) -> None:
-        super().place()
-        if self.query("#about"):
-            self._paint_about()
+    @property
+    def about_title(self) -> str:
+        return safe(self._span)
 
-    def paint(self) -> None:
-        """Paint the screen again, because the ages in it have changed."""
-        self._paint_about()
-
-    def _paint_about(self) -> None:
-        """Paint the rows about the two, and make their widget high enough for them. On a narrow screen they
-        say only how far the two are apart."""
-        about, wide = self.query_one("#about", Lines), self.app.size.width >= TWO_PANES
+    def about_rows(self, *, wide: bool) -> list[Row]:
+        """Returns the rows about the two. On a narrow screen they say only how far the two are apart."""
         apart, how = self._apart(), self._how()
-        if wide:
-            draw_frame(about, "line")
-            relation: Row = ((f"  ·  {how}", "dim"),) if how else ()
-            rows = [self._side_row("old", self._base), self._side_row("new", self._head), (*apart, *relation)]
-        else:
-            rows = [apart, ((how, "dim"),)] if how else [apart]
-            about.styles.border = None
-        about.styles.height = len(rows) + (2 if wide else 0)
-        about.show(sequence([Item(None, row) for row in rows]))
-        if wide:
-            about.name_frame(safe(self._span), "")
+        if not wide:
+            return [apart, ((how, "dim"),)] if how else [apart]
+        relation: Row = ((f"  ·  {how}", "dim"),) if how else ()
+        return [self._side_row("old", self._base), self._side_row("new", self._head), (*apart, *relation)]
 
     def _side_row(self, word: str, side: ComparedRef) -> Row:
         """Returns the row about one of the two: its name, and the newest seal of it."""

@@ -15,7 +15,7 @@ from localstore.core.lane.crdt import Delta
 from localstore.core.model.protection import STAY
 from localstore.core.numbers import whole_number
 from localstore.core.words import count
-from tui.actions import Action, spell_key
+from tui.actions import Action, find_key, spell_key
 from tui.asked import DONE
 from tui.listening.writing import AgentEvent, Writing
 from tui.machine import Machine
@@ -304,9 +304,7 @@ class Edit(Over):
         return f"{why}. The text is in {self._file}{way}."
 
     def _key_of(self, id: str) -> str:
-        """Returns the first key of an action, as people write it. Returns "" if it has none."""
-        keys = next((action.keys for action in self.svc.actions() if action.id == id), ())
-        return spell_key(keys[0]) if keys else ""
+        return find_key(id, self.svc.actions())
 
     def state(self) -> Part:
         """Returns the state of the text (saved, sent, …) as a part of a line."""

@@ -14,7 +14,7 @@ from localstore.core.errors import SvcError
 from localstore.core.model.history import Blob
 from localstore.record.since_seal import Change
 from svc.flows.history.live_text import live_text
-from tui.actions import MOVES, spell_key
+from tui.actions import MOVES, find_key
 from tui.client import sentence
 from tui.listening.looking import Looking
 from tui.screens.code.file_view import FileView
@@ -223,16 +223,11 @@ class Live(FileView):
         """If the branch has edits of a file that are in no seal, say so, which key shows them, and what seals
         them."""
         if self.is_edited(path):
-            key = self._key_of_live()
+            key = find_key("live", self.svc.actions())
             shows = f"{key} shows them, " if key else ""
             self.of.say(
                 f"the branch has edits of it in no seal: {shows}svc push -m MESSAGE seals them", "warn"
             )
-
-    def _key_of_live(self) -> str:
-        """Returns the key that shows the live state of the branch. Returns "" if it has none."""
-        keys = next((action.keys for action in self.svc.actions() if action.id == "live"), ())
-        return spell_key(keys[0]) if keys else ""
 
     def live_entries(self, folder: str) -> dict[str, str]:
         """Returns the new entries of a folder, as `path: kind` with the kind "file" or "dir". New are the

@@ -5,28 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from textual.app import ComposeResult
-
 from localstore.core.model.history import Compare
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.actions import Action
-from tui.screens.base import TWO_PANES
-from tui.screens.code.changed_files import CHANGES, ChangedFiles
+from tui.screens.code.about_changes import AboutChanges
+from tui.screens.code.changed_files import CHANGES
 from tui.screens.code.clipboard import copy
 from tui.screens.code.seal_rows import Names, Row, counts, seal_rows, subject_of
 from tui.text import Part, safe
-from tui.widgets.framed import draw_frame
-from tui.widgets.lines import Item, Lines, sequence
 
 MESSAGE, SHORT = 8, 2  # rows of a message below its first line: on a high screen, on a low one
 HIGH = 30  # rows of a high screen
 
 
-class SealScreen(ChangedFiles):
+class SealScreen(AboutChanges):
     """The screen of one seal with the files that it changed."""
 
-    DEFAULT_CSS = "SealScreen #about { height: 1; padding: 0 1; }"
     ACTIONS: tuple[Action, ...] = (*CHANGES, Action("copy", ("y",), "copy the seal's id", footer=True))
 
     def __init__(self, repo: Repo, seal: str, path: str = "", names: Names | None = None) -> None:
@@ -64,12 +59,6 @@ class SealScreen(ChangedFiles):
             parts.append(subject_of(self._checked.seal))
         return parts
 
-    def content(self) -> ComposeResult:
-        about = Lines(marked=False, id="about")
-        about.can_focus = False
-        yield about
-        yield from self.files_and_changes()
-
     def on_mount(self) -> None:
         # Textual calls that of the base classes by itself.
         self.do_refresh()
@@ -80,44 +69,28 @@ class SealScreen(ChangedFiles):
 
     def _paint_seal(self, checked: contents.CheckedSeal, at: float) -> None:
         self._checked = checked
-        self._paint_about()
+        self.paint()
         self.show_frame()
         self.show_bytes_again()
 
     def _paint_changes(self, compare: Compare, at: float) -> None:
         self._changed = counts(compare)
-        self._paint_about()
+        self.paint()
         self.show_changes(compare)
 
-    def place(self) -> None:
-        super().place()
-        if self.query("#about"):
-            self._paint_about()
+    @property
+    def about_title(self) -> str:
+        return f"seal {self._seal[:8]}"
 
-    def paint(self) -> None:
-        """Paint the screen again, because the ages in it have changed."""
-        self._paint_about()
-
-    def _paint_about(self) -> None:
-        """Paint the rows about the seal (message, author, signature), and make their widget high enough for
-        them."""
-        about, checked, size = self.query_one("#about", Lines), self._checked, self.app.size
-        wide = size.width >= TWO_PANES
-        if wide:
-            draw_frame(about, "line")
-        else:
-            about.styles.border = None
+    def about_rows(self, *, wide: bool) -> list[Row]:
+        """Returns the rows about the seal: message, author and signature."""
+        checked, size = self._checked, self.app.size
         if checked is None:
-            rows: list[tuple[Part, ...]] = [(("asking the server", "dim"),)]
-        else:
-            most, width = MESSAGE if size.height >= HIGH else SHORT, size.width - (4 if wide else 2)
-            rows = seal_rows(
-                checked.seal, self.svc.clock(), self._names, width, most, checked.fault, self._changed
-            )
-        about.styles.height = len(rows) + (2 if wide else 0)
-        about.show(sequence([Item(None, row) for row in rows]))
-        if wide:
-            about.name_frame(f"seal {self._seal[:8]}", "")
+            return [(("asking the server", "dim"),)]
+        most, width = MESSAGE if size.height >= HIGH else SHORT, size.width - (4 if wide else 2)
+        return seal_rows(
+            checked.seal, self.svc.clock(), self._names, width, most, checked.fault, self._changed
+        )
 
     def do_copy(self) -> None:
         """Put the id of the seal on the terminal's clipboard."""

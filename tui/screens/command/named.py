@@ -196,23 +196,23 @@ def _once(
 ) -> None:
     """Call `then` once with what `find` returns for an answer: for the one that is known or, if it is not in
     that, for the one of the server. Say `missing` if it is in neither. Keys wait meanwhile."""
-    has_ended, has_known = [False], [False]
+    is_over, is_newest = False, False  # a known answer is painted before `load` returns
 
     def paint(answer: T, at: float) -> None:
-        item = None if has_ended[0] or not screen.in_front else find(answer)
+        nonlocal is_over
+        if is_over or not screen.in_front:
+            return
+        item = find(answer)
         if item is not None:
-            has_ended[0] = True
+            is_over = True
             screen.say("")
             then(item)
-        elif has_known[0] and not has_ended[0]:
-            miss(missing)
-
-    def miss(words: str) -> None:
-        has_ended[0] = True
-        screen.drop_keys()
-        screen.say(words, "warn")
+        elif is_newest:
+            is_over = True
+            screen.drop_keys()
+            screen.say(missing, "warn")
 
     screen.hold_keys(READING_SECONDS)
     screen.say("◐ asking the server", "dim")
     screen.svc.load(read, paint, lambda error: screen.drop_keys())
-    has_known[0] = True
+    is_newest = True

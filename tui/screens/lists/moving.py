@@ -43,7 +43,7 @@ def complete_path(typed: str, base: Path) -> str:
     columns = takewhile(
         lambda letters: len({*letters}) == 1, zip(*(entry.name for entry in named), strict=False)
     )
-    common = "".join(each[0] for each in columns)
+    common = "".join(letters[0] for letters in columns)
     end = "/" if len(named) == 1 and named[0].is_dir() else ""
     return f"{before}{blank}{folder}{slash}{common}{end}" if named else typed
 

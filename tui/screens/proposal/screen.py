@@ -20,7 +20,7 @@ from localstore.core.model.thread import Thread
 from svc.flows.happened import list_happened
 from svc.flows.place.rights import refusal
 from tui import contents
-from tui.actions import Action, remap, spell_key
+from tui.actions import Action, find_key, remap
 from tui.changed import counts_of, sign_of
 from tui.listed import ListedProposal
 from tui.screens.base import READING_SECONDS
@@ -378,9 +378,7 @@ class ProposalScreen(Reviewing, Talk):
     def _key_of(self, action: str) -> str:
         """Returns the key of an action of this screen as people write it, "" if it has none. A card may be in
         front of the screen."""
-        own = remap(self.actions(), self.svc.keys)
-        key = next((at.keys[0] for at in own if at.id == action and at.keys), "")
-        return spell_key(key) if key else ""
+        return find_key(action, remap(self.actions(), self.svc.keys))
 
     def _conflict_rows(self, proposal: Proposal) -> list[Row]:
         """Returns rows with the files in which a merge has conflicts, and how to resolve them. Returns [] if

@@ -69,9 +69,9 @@ class FreedMerges:
             self._on.set_timer(PAUSE, partial(self._look, looks - 1))
 
     def _look(self, looks: int) -> None:
-        for each in self._expected:
+        for merge in self._expected:
             self._on.svc.load(
-                contents.proposal(self._repo.id, each.number), partial(self._take_proposal, each)
+                contents.proposal(self._repo.id, merge.number), partial(self._take_proposal, merge)
             )
         self._look_later(looks)
 
