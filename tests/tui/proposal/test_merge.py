@@ -11,13 +11,13 @@ from textual._compositor import LayoutUpdate
 
 from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
-from tests.tui.proposal.test_proposals import head, other, proposal
+from tests.tui.proposal.test_proposals import head, proposal
 from tests.tui.test_app import open_proposal, press, project, sees, settle, soon
 from tui.app import SvcApp
 from tui.screens.proposal.merge import WAYS
 from tui.screens.proposal.screen import ProposalScreen
 
-__all__ = ["other", "project", "proposal"]
+__all__ = ["project", "proposal"]
 Open = Callable[..., SvcApp]
 
 
@@ -60,12 +60,8 @@ async def test_the_card_is_one_key_away_from_the_files_too(proposal: str, alice:
         await sees(pilot, "Because it is odd.")
 
 
-async def test_the_card_knows_what_was_approved_while_the_files_were_in_front(
-    proposal: str,
-    alice: Svc,
-    other: Callable[..., None],
-    open_app: Open,
-    monkeypatch: pytest.MonkeyPatch,
+async def test_the_card_knows_what_has_changed_while_the_files_were_in_front(
+    proposal: str, alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert alice("repo", "protect", "set", "main", "--required-approvals", "1").code == 0
     async with open_app().run_test(size=(100, 30)) as pilot:
@@ -74,12 +70,14 @@ async def test_the_card_knows_what_was_approved_while_the_files_were_in_front(
         await sees(pilot, "Because it is odd.", "needs an approval")
         await press(pilot, "enter")
         await sees(pilot, "0 seen")
-        other("pr", "review", "1", "--approve")
-        monkeypatch.setattr(ProposalScreen, "do_refresh", lambda screen: None)  # it comes later than the card
-        await press(pilot, "M")
-        await sees(pilot, "merge #1", "▌fast-forward")
+        assert isinstance(pilot.app, SvcApp)
+        pilot.app.news.following.close()  # no event tells the card
+        assert alice("repo", "protect", "clear", "main", "--yes").code == 0
         behind = pilot.app.screen_stack[-2]
         assert isinstance(behind, ProposalScreen)
+        monkeypatch.setattr(ProposalScreen, "do_refresh", lambda screen: None)  # it comes later than the card
+        text = await press(pilot, "M")
+        assert "merge #1" in text and "cannot be merged now" not in text
         assert behind._key_of("approve") == "A", "it names its own keys, also behind a card"
 
 
